@@ -24,6 +24,7 @@ mod aligned;
 mod check;
 mod kernel;
 mod schedule;
+mod strips;
 #[cfg(test)]
 mod tests;
 
@@ -31,38 +32,15 @@ use std::fmt;
 
 use super::super::transpose::transpose;
 use super::{Code, GROUP};
-use crate::simd::{Level, Simd, dispatch, i8x64, prelude::*, u8x16, u8x64, u32x8};
+use crate::simd::{Level, Simd, dispatch, has_registers, i8x64, prelude::*, u8x16, u8x64};
 use aligned::Aligned;
 use check::{Bits, Sum};
 pub use kernel::KernelTables;
 use schedule::Schedule;
+use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, place, places, store_strip, strip_at, strips_hold, tell_strips};
 
-/// Lanes of a layer: a group, rounded up to whole strips. The lanes beyond a group repeat its first ones.
-const LANES: usize = STRIPS * STRIP;
-const STRIPS: usize = GROUP.div_ceil(STRIP);
-/// Lanes computed together, in vector registers.
-const STRIP: usize = 64;
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 31;
-/// Bytes of a ring: the posteriors of a group, turned, and behind them the first ones again, as many as a strip has.
-const RING: usize = (GROUP + STRIP).next_multiple_of(64);
-
-/// Reads a strip from a place among the rings.
-#[inline(always)]
-fn strip_at<S: Simd>(simd: S, rings: &[i8], place: usize) -> i8x64<S> {
-    i8x64::from_slice(simd, &rings[place..place + STRIP])
-}
-
-/// Stores a strip of the ring that begins at `ring`.
-#[inline(always)]
-fn store_strip<S: Simd>(rings: &mut [i8], ring: usize, strip: usize, lanes: i8x64<S>) {
-    let place = ring + strip * STRIP;
-    lanes.store_slice(&mut rings[place..place + STRIP]);
-    if strip == 0 {
-        lanes.store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
-    }
-}
-
 /// Fills the ring that begins at `ring`.
 #[inline(always)]
 fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8; GROUP]) {
@@ -80,41 +58,6 @@ fn set_lane(rings: &mut [i8], ring: usize, lane: usize, value: i8) {
     rings[ring + lane] = value;
     if lane < STRIP {
         rings[ring + GROUP + lane] = value;
-    }
-}
-
-/// Where strip `strip` of a ring is, lane 0 being `turn` behind its beginning.
-#[inline(always)]
-fn place(ring: usize, turn: u16, strip: usize) -> usize {
-    let place = usize::from(turn) + strip * STRIP;
-    ring + if place >= GROUP { place - GROUP } else { place }
-}
-
-/// The places of all strips, and two more.
-#[inline(always)]
-fn places<S: Simd>(simd: S, ring: usize, turn: u16) -> [u32; 8] {
-    const STEPS: [u32; 8] = [0, 64, 128, 192, 256, 320, 384, 448];
-    let places = u32x8::load_array(simd, STEPS) + u32::from(turn);
-    // What is less than a group becomes very large.
-    (places.min(places - GROUP as u32) + ring as u32).into()
-}
-
-/// One value for every lane of a layer.
-#[derive(Clone)]
-#[repr(align(64))]
-struct Lanes([i8; LANES]);
-
-impl Lanes {
-    const ZERO: Lanes = Lanes([0; LANES]);
-
-    #[inline(always)]
-    fn strip<S: Simd>(&self, simd: S, strip: usize) -> i8x64<S> {
-        i8x64::load_array_ref(simd, &self.0.as_chunks().0[strip])
-    }
-
-    #[inline(always)]
-    fn store<S: Simd>(&mut self, strip: usize, lanes: i8x64<S>) {
-        lanes.store_slice(&mut self.0[strip * STRIP..(strip + 1) * STRIP]);
     }
 }
 
@@ -306,13 +249,16 @@ impl Decoder {
     fn layer_holds<S: Simd>(&self, simd: S, r: usize) -> bool {
         let layer = &self.schedule.layers[r];
         let blocks = &self.schedule.blocks[layer.first..layer.end];
-        let rings = &self.rings[..];
-        for strip in 0..STRIPS {
-            let mut sign = i8x64::splat(simd, 0);
-            for block in blocks {
-                sign ^= strip_at(simd, rings, place(block.ring(), block.turn(&self.shifts), strip));
-            }
-            if sign.simd_lt(0).any_true() {
+        let (rings, shifts) = (&self.rings[..], &self.shifts[..]);
+        // Most layers that do not hold are found out by their first strip.
+        if !strips_hold::<S, 1>(simd, rings, shifts, blocks, 0) {
+            return false;
+        }
+        if has_registers(simd) {
+            return strips_hold::<S, { STRIPS - 1 }>(simd, rings, shifts, blocks, 1);
+        }
+        for strip in 1..STRIPS {
+            if !strips_hold::<S, 1>(simd, rings, shifts, blocks, strip) {
                 return false;
             }
         }
@@ -339,7 +285,11 @@ impl Decoder {
     fn iterate<S: Simd, const FIRST: bool>(&mut self, simd: S) -> bool {
         for r in 0..self.schedule.layers.len() {
             let spared = self.replace_missing_bit(r);
-            self.update_layer::<S, FIRST>(simd, r);
+            if has_registers(simd) {
+                self.update_layer::<S, FIRST, STRIPS>(simd, r);
+            } else {
+                self.update_layer::<S, FIRST, 1>(simd, r);
+            }
             if let Some((_, posterior)) = spared {
                 // The layer has moved its lane 0 to the front.
                 set_lane(&mut self.rings, self.schedule.last_ring(), 0, posterior);
@@ -354,9 +304,9 @@ impl Decoder {
         false
     }
 
-    /// Computes the messages of the checks of a layer and adds them to the posteriors.
+    /// Computes the messages of the checks of a layer and adds them to the posteriors: `N` strips at a time, as registers have room for.
     #[inline(always)]
-    fn update_layer<S: Simd, const FIRST: bool>(&mut self, simd: S, r: usize) {
+    fn update_layer<S: Simd, const FIRST: bool, const N: usize>(&mut self, simd: S, r: usize) {
         let layer = &self.schedule.layers[r];
         let blocks = &self.schedule.blocks[layer.first..layer.end];
         let messages = &mut self.messages[layer.first..layer.end];
@@ -369,36 +319,14 @@ impl Decoder {
         let repeated = &mut self.repeated[..repeats.len()];
         let sum = Sum::new(simd);
         let mut checks = [Bits::none(simd, sum).checks(simd); STRIPS];
-        for (strip, checks) in checks.iter_mut().enumerate() {
-            let mut bits = Bits::none(simd, sum);
-            for (places, message) in places.iter().zip(&mut *primaries) {
-                let mut known = strip_at(simd, rings, places[strip] as usize);
-                if !FIRST {
-                    known = known.saturating_sub(message.strip(simd, strip));
-                }
-                message.store(strip, known);
-                bits.take(known);
-            }
-            for ((places, message), extrinsic) in places[layer.primaries..].iter().zip(&*repeats).zip(&mut *repeated) {
-                let mut known = strip_at(simd, rings, places[strip] as usize);
-                if !FIRST {
-                    known = known.saturating_sub(message.strip(simd, strip));
-                }
-                extrinsic.store(strip, known);
-                bits.take(known);
-            }
-            *checks = bits.checks(simd);
+        for (group, checks) in checks.as_chunks_mut().0.iter_mut().enumerate() {
+            let repeats = (&*repeats, &mut *repeated);
+            *checks = hear_strips::<S, FIRST, N>(simd, sum, (rings, places), primaries, repeats, group * N);
         }
-
-        for (strip, checks) in checks.iter().enumerate() {
+        for (group, checks) in checks.as_chunks().0.iter().enumerate() {
             // Out of memory into registers.
-            let checks = *checks;
-            for (block, message) in blocks.iter().zip(&mut *primaries) {
-                let known = message.strip(simd, strip);
-                let new = checks.message(simd, known);
-                message.store(strip, new);
-                store_strip(rings, block.ring(), strip, known.saturating_add(new));
-            }
+            let primaries = (&blocks[..layer.primaries], &mut *primaries);
+            tell_strips::<S, N>(simd, *checks, rings, primaries, group * N);
         }
         for block in &blocks[..layer.primaries] {
             self.shifts[usize::from(block.group)] = block.shift;

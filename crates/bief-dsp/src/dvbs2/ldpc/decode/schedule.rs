@@ -1,7 +1,7 @@
 //! The blocks of a code in the order in which one iteration uses them.
 
 use super::super::{Code, GROUP};
-use super::RING;
+use super::strips::RING;
 
 /// How often in an iteration the decoder looks whether it has arrived, where there are so many layers.
 const LOOKS: usize = 8;

@@ -1,0 +1,149 @@
+//! A layer strip by strip: lanes in vector registers, what their checks hear from bits, and what they tell them.
+
+use super::super::GROUP;
+use super::check::{Bits, Checks, Sum};
+use super::schedule::Block;
+use crate::simd::{Simd, i8x64, prelude::*, u32x8};
+
+/// Lanes of a layer: a group, rounded up to whole strips. The lanes beyond a group repeat its first ones.
+pub(super) const LANES: usize = STRIPS * STRIP;
+pub(super) const STRIPS: usize = GROUP.div_ceil(STRIP);
+/// Lanes computed together, in vector registers.
+pub(super) const STRIP: usize = 64;
+
+/// Bytes of a ring: the posteriors of a group, turned, and behind them the first ones again, as many as a strip has.
+pub(super) const RING: usize = (GROUP + STRIP).next_multiple_of(64);
+
+/// One value for every lane of a layer.
+#[derive(Clone)]
+#[repr(align(64))]
+pub(super) struct Lanes(pub(super) [i8; LANES]);
+
+impl Lanes {
+    pub(super) const ZERO: Lanes = Lanes([0; LANES]);
+
+    #[inline(always)]
+    pub(super) fn strip<S: Simd>(&self, simd: S, strip: usize) -> i8x64<S> {
+        i8x64::load_array_ref(simd, &self.0.as_chunks().0[strip])
+    }
+
+    #[inline(always)]
+    pub(super) fn store<S: Simd>(&mut self, strip: usize, lanes: i8x64<S>) {
+        lanes.store_slice(&mut self.0[strip * STRIP..(strip + 1) * STRIP]);
+    }
+}
+
+/// Reads a strip from a place among the rings.
+#[inline(always)]
+pub(super) fn strip_at<S: Simd>(simd: S, rings: &[i8], place: usize) -> i8x64<S> {
+    i8x64::from_slice(simd, &rings[place..place + STRIP])
+}
+
+/// Stores a strip of the ring that begins at `ring`.
+#[inline(always)]
+pub(super) fn store_strip<S: Simd>(rings: &mut [i8], ring: usize, strip: usize, lanes: i8x64<S>) {
+    let place = ring + strip * STRIP;
+    lanes.store_slice(&mut rings[place..place + STRIP]);
+    if strip == 0 {
+        lanes.store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
+    }
+}
+
+/// Where strip `strip` of a ring is, lane 0 being `turn` behind its beginning.
+#[inline(always)]
+pub(super) fn place(ring: usize, turn: u16, strip: usize) -> usize {
+    let place = usize::from(turn) + strip * STRIP;
+    ring + if place >= GROUP { place - GROUP } else { place }
+}
+
+/// The places of all strips, and two more.
+#[inline(always)]
+pub(super) fn places<S: Simd>(simd: S, ring: usize, turn: u16) -> [u32; 8] {
+    const STEPS: [u32; 8] = [0, 64, 128, 192, 256, 320, 384, 448];
+    let places = u32x8::load_array(simd, STEPS) + u32::from(turn);
+    // What is less than a group becomes very large.
+    (places.min(places - GROUP as u32) + ring as u32).into()
+}
+
+/// Whether the checks of `N` strips hold, from strip `first` on.
+#[inline(always)]
+pub(super) fn strips_hold<S: Simd, const N: usize>(
+    simd: S,
+    rings: &[i8],
+    shifts: &[u16],
+    blocks: &[Block],
+    first: usize,
+) -> bool {
+    let mut signs = [i8x64::splat(simd, 0); N];
+    for block in blocks {
+        let places = places(simd, block.ring(), block.turn(shifts));
+        for (sign, place) in signs.iter_mut().zip(&places[first..]) {
+            *sign ^= strip_at(simd, rings, *place as usize);
+        }
+    }
+    let mut odd = signs[0];
+    for sign in &signs[1..] {
+        odd |= *sign;
+    }
+    !odd.simd_lt(0).any_true()
+}
+
+/// What the bits of a strip know without the check that told them `message`; in the first iteration none has.
+#[inline(always)]
+fn known<S: Simd, const FIRST: bool>(simd: S, rings: &[i8], place: u32, message: &Lanes, strip: usize) -> i8x64<S> {
+    let posterior = strip_at(simd, rings, place as usize);
+    if FIRST { posterior } else { posterior.saturating_sub(message.strip(simd, strip)) }
+}
+
+/// What the checks of `N` strips have to say, from strip `first` on. What a bit adds has to wait for the one before: other strips fill the time.
+/// What primary bits know without the check concerned takes the place of their messages; of repeats it goes into `repeated`.
+#[inline(always)]
+pub(super) fn hear_strips<S: Simd, const FIRST: bool, const N: usize>(
+    simd: S,
+    sum: Sum<S>,
+    (rings, places): (&[i8], &[[u32; 8]]),
+    primaries: &mut [Lanes],
+    (repeats, repeated): (&[Lanes], &mut [Lanes]),
+    first: usize,
+) -> [Checks<S>; N] {
+    let mut bits = [Bits::none(simd, sum); N];
+    let (of_primaries, of_repeats) = places.split_at(primaries.len());
+    for (places, message) in of_primaries.iter().zip(primaries) {
+        for (strip, bits) in (first..).zip(&mut bits) {
+            let known = known::<S, FIRST>(simd, rings, places[strip], message, strip);
+            message.store(strip, known);
+            bits.take(known);
+        }
+    }
+    for ((places, message), extrinsic) in of_repeats.iter().zip(repeats).zip(repeated) {
+        for (strip, bits) in (first..).zip(&mut bits) {
+            let known = known::<S, FIRST>(simd, rings, places[strip], message, strip);
+            extrinsic.store(strip, known);
+            bits.take(known);
+        }
+    }
+    let mut checks = [bits[0].checks(simd); N];
+    for (checks, bits) in checks.iter_mut().zip(bits) {
+        *checks = bits.checks(simd);
+    }
+    checks
+}
+
+/// Tells the primary bits of `N` strips, from strip `first` on, what their checks have to say.
+#[inline(always)]
+pub(super) fn tell_strips<S: Simd, const N: usize>(
+    simd: S,
+    checks: [Checks<S>; N],
+    rings: &mut [i8],
+    primaries: (&[Block], &mut [Lanes]),
+    first: usize,
+) {
+    for (block, message) in primaries.0.iter().zip(primaries.1) {
+        for (strip, checks) in (first..).zip(&checks) {
+            let known = message.strip(simd, strip);
+            let new = checks.message(simd, known);
+            message.store(strip, new);
+            store_strip(rings, block.ring(), strip, known.saturating_add(new));
+        }
+    }
+}
