@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agc;
+mod aligned;
 pub mod channel;
 pub mod convert;
 pub mod derotate;

@@ -7,6 +7,7 @@ use std::f64::consts::TAU;
 
 use num_complex::{Complex32, Complex64};
 
+use crate::aligned::Aligned;
 use crate::convert::TOO_LARGE;
 use crate::planar::Planar;
 use crate::simd::{Level, Simd, dispatch, f32x16, i8x32, i16x32, i32x16, pack_pairs, prelude::*, u8x32, u32x16};
@@ -154,7 +155,9 @@ pub(super) struct Turned {
     shift: u32,
     integers: Vec<OfIntegers>,
     floats: Vec<OfFloats>,
-    words: Vec<[i16; 2]>,
+    /// As many of these as there are samples in a part.
+    words: Aligned<[i16; 2]>,
+    count: usize,
     /// Powers of the carrier.
     powers: [Vec<f64>; 2],
 }
@@ -168,14 +171,15 @@ impl Turned {
             shift: 0,
             integers: Vec::with_capacity(vectors),
             floats: Vec::with_capacity(vectors),
-            words: Vec::with_capacity(MOST),
+            words: Aligned::new(MOST),
+            count: 0,
             powers: [Vec::with_capacity(MOST), Vec::with_capacity(MOST)],
         }
     }
 
     /// Samples of a part.
     pub(super) fn len(&self) -> usize {
-        self.words.len()
+        self.count
     }
 
     /// Makes phasors for parts of so many samples, at most [`MOST`]; integers are `level` times what is turned by `turn`, whose start
@@ -191,7 +195,7 @@ impl Turned {
         re.resize(vectors * TOGETHER, 0.0);
         im.resize(vectors * TOGETHER, 0.0);
         let power = Complex64::cis(TAU * turn.frequency.fract());
-        self.words.resize(vectors * TOGETHER, [0; 2]);
+        self.count = vectors * TOGETHER;
         let best = Level::best();
         if matches!(recorded, Recorded::F32(_)) {
             self.floats.resize(vectors, OfFloats::ZERO);
@@ -242,7 +246,7 @@ impl Turned {
         first: i64,
         arrangement: Arrangement,
     ) -> &[[i16; 2]] {
-        let (bytes, each, count) = (recorded.bytes(), recorded.each(), self.words.len());
+        let (bytes, each, count) = (recorded.bytes(), recorded.each(), self.count);
         let inside = usize::try_from(first).ok().and_then(|first| {
             let rest = bytes.get(first.checked_mul(each)?..)?;
             rest.get(AHEAD..AHEAD + count * each).into_iter().for_each(self.prefetch);
@@ -252,13 +256,13 @@ impl Turned {
             Some(bytes) => self.turn_inside(level, recorded.with_bytes(bytes), arrangement),
             None => self.turn_at_edge(level, recorded, first, arrangement),
         }
-        &self.words
+        &self.words[..count]
     }
 
     /// Turns as many samples as there are words.
     fn turn_inside(&mut self, level: Level, recorded: Recorded<'_>, arrangement: Arrangement) {
-        let Self { shift, integers, floats, words, .. } = self;
-        let (shift, integers, floats) = (*shift, &integers[..], &floats[..]);
+        let Self { shift, integers, floats, words, count, .. } = self;
+        let (shift, integers, floats, words) = (*shift, &integers[..], &floats[..], &mut words[..*count]);
         match (recorded, arrangement) {
             (Recorded::I16(bytes), Arrangement::Pairs) => {
                 dispatch!(level, simd => of_i16::<_, true>(simd, bytes, integers, shift, words))
@@ -294,7 +298,7 @@ impl Turned {
         let (bytes, each) = (recorded.bytes(), recorded.each());
         let samples = (bytes.len() / each) as i64;
         let mut padded = [0; MOST * 8];
-        let padded = &mut padded[..self.words.len() * each];
+        let padded = &mut padded[..self.count * each];
         let is_there = |index: usize| first.checked_add(index as i64).filter(|sample| (0..samples).contains(sample));
         for (index, place) in padded.chunks_exact_mut(each).enumerate() {
             if let Some(sample) = is_there(index) {
@@ -302,7 +306,7 @@ impl Turned {
             }
         }
         self.turn_inside(level, recorded.with_bytes(padded), arrangement);
-        let (count, numbers) = (self.words.len(), self.words.as_flattened_mut());
+        let (count, numbers) = (self.count, self.words.as_flattened_mut());
         for index in (0..count).filter(|&index| is_there(index).is_none()) {
             let (re, im) = match arrangement {
                 Arrangement::Pairs => (index / 2 * 4 + index % 2, index / 2 * 4 + index % 2 + 2),

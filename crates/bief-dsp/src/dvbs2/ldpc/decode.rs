@@ -20,7 +20,6 @@
 //! 4 counts are one unit of LLR. Posteriors saturate at -128 and 127, messages at ±31: a saturated posterior less a large
 //! message would be a wrong extrinsic value.
 
-mod aligned;
 mod check;
 mod kernel;
 mod schedule;
@@ -32,8 +31,8 @@ use std::fmt;
 
 use super::super::transpose::transpose;
 use super::{Code, GROUP};
+use crate::aligned::Aligned;
 use crate::simd::{Level, Simd, dispatch, has_registers, i8x64, prelude::*, u8x16, u8x64};
-use aligned::Aligned;
 use check::{Bits, Sum};
 pub use kernel::KernelTables;
 use schedule::Schedule;
@@ -116,7 +115,7 @@ pub struct Decoder {
     level: Level,
     schedule: Schedule,
     /// Posteriors: information groups, then parity groups.
-    rings: Aligned,
+    rings: Aligned<i8>,
     /// How far each of them is turned: bit i is at place i + shift (mod 360).
     shifts: Box<[u16]>,
     /// Last message of every check to every bit, block by block; while a layer is updated, what its bits know without the check
