@@ -4,9 +4,7 @@ use bief_dsp::dvbs2::ldpc::Code;
 use bief_dsp::dvbs2::{HEADER, Layout, Pls};
 use bief_dsp::filter::MatchedFilter;
 
-/// Updates of an edge per second of an LDPC kernel in 64 lanes of 8 bits, on the machine whose reference filter takes 408
-/// Msamples/s: the figure for a plain min-sum layer.
-const EDGES_PER_MSAMPLE: f64 = 13.5e9 / 408.0;
+use super::layer::edges_per_second;
 
 /// How fast this machine is.
 pub(crate) struct Machine {
@@ -17,9 +15,9 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// `fir` is the speed of the reference filter in Msamples/s: 80 real taps on complex samples, one output of two samples.
+    /// Measured now: `fir` is the speed of the reference filter in Msamples/s: 80 real taps on complex samples, one output of two samples.
     pub(crate) fn new(fir: f64) -> Self {
-        Self { flops: fir * 1e6 * 160.0, edges: fir * EDGES_PER_MSAMPLE }
+        Self { flops: fir * 1e6 * 160.0, edges: edges_per_second() }
     }
 
     /// Microseconds per frame at these speeds, and what the limit is; `None` for tasks that are neither.

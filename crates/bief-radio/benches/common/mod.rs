@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each bench uses some of them")]
 
+pub(crate) mod layer;
 pub(crate) mod limits;
 pub(crate) mod signal;
 #[path = "../../tests/common/mod.rs"]

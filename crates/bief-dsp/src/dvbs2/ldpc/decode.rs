@@ -36,14 +36,16 @@ use crate::simd::{Level, Simd, dispatch, has_registers, i8x64, prelude::*, u8x16
 use check::{Bits, Sum};
 pub use kernel::KernelTables;
 use schedule::Schedule;
-use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, place, places, store_strip, strip_at, strips_hold, tell_strips};
+use strips::{
+    Lanes, RING, STRIP, STRIPS, hear_strips, place, places, ring_at, strip_at, strips_hold, tell_repeat, tell_strips,
+};
 
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 31;
 /// Fills the ring that begins at `ring`.
 #[inline(always)]
 fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8; GROUP]) {
-    let ring: &mut [i8; RING] = rings[ring..].first_chunk_mut().expect("there is a ring for each group");
+    let ring = ring_at(rings, ring);
     for strip in 0..STRIPS {
         // The last strip begins among the bits of the one before.
         let start = (strip * STRIP).min(GROUP - STRIP);
@@ -332,16 +334,7 @@ impl Decoder {
         }
         for ((block, message), extrinsic) in blocks[layer.primaries..].iter().zip(repeats).zip(&*repeated) {
             let places = self::places(simd, block.ring(), block.turn(&self.shifts));
-            let mut posteriors = [i8x64::splat(simd, 0); STRIPS];
-            for (posterior, place) in posteriors.iter_mut().zip(places) {
-                *posterior = strip_at(simd, rings, place as usize);
-            }
-            for (strip, (checks, posterior)) in checks.iter().zip(posteriors).enumerate() {
-                let new = checks.message(simd, extrinsic.strip(simd, strip));
-                let change = if FIRST { new } else { new - message.strip(simd, strip) };
-                message.store(strip, new);
-                store_strip(rings, block.ring(), strip, posterior.saturating_add(change));
-            }
+            tell_repeat::<S, FIRST>(simd, &checks, rings, (block.ring(), places), message, extrinsic);
             self.shifts[usize::from(block.group)] = block.shift;
         }
     }

@@ -39,13 +39,18 @@ pub(super) fn strip_at<S: Simd>(simd: S, rings: &[i8], place: usize) -> i8x64<S>
     i8x64::from_slice(simd, &rings[place..place + STRIP])
 }
 
-/// Stores a strip of the ring that begins at `ring`.
+/// The ring that begins at a place.
 #[inline(always)]
-pub(super) fn store_strip<S: Simd>(rings: &mut [i8], ring: usize, strip: usize, lanes: i8x64<S>) {
-    let place = ring + strip * STRIP;
-    lanes.store_slice(&mut rings[place..place + STRIP]);
+pub(super) fn ring_at(rings: &mut [i8], place: usize) -> &mut [i8; RING] {
+    rings[place..].first_chunk_mut().expect("there is a ring for each group")
+}
+
+/// Stores a strip of a ring.
+#[inline(always)]
+fn store_strip<S: Simd>(ring: &mut [i8; RING], strip: usize, lanes: i8x64<S>) {
+    lanes.store_slice(&mut ring[strip * STRIP..(strip + 1) * STRIP]);
     if strip == 0 {
-        lanes.store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
+        lanes.store_slice(&mut ring[GROUP..GROUP + STRIP]);
     }
 }
 
@@ -139,11 +144,35 @@ pub(super) fn tell_strips<S: Simd, const N: usize>(
     first: usize,
 ) {
     for (block, message) in primaries.0.iter().zip(primaries.1) {
+        let ring = ring_at(rings, block.ring());
         for (strip, checks) in (first..).zip(&checks) {
             let known = message.strip(simd, strip);
             let new = checks.message(simd, known);
             message.store(strip, new);
-            store_strip(rings, block.ring(), strip, known.saturating_add(new));
+            store_strip(ring, strip, known.saturating_add(new));
         }
+    }
+}
+
+/// Tells a group of bits that has been told by another block of the layer: what their message changes is added to what they have become.
+#[inline(always)]
+pub(super) fn tell_repeat<S: Simd, const FIRST: bool>(
+    simd: S,
+    checks: &[Checks<S>; STRIPS],
+    rings: &mut [i8],
+    (ring, places): (usize, [u32; 8]),
+    message: &mut Lanes,
+    extrinsic: &Lanes,
+) {
+    let mut posteriors = [i8x64::splat(simd, 0); STRIPS];
+    for (posterior, place) in posteriors.iter_mut().zip(places) {
+        *posterior = strip_at(simd, rings, place as usize);
+    }
+    let ring = ring_at(rings, ring);
+    for (strip, (checks, posterior)) in checks.iter().zip(&posteriors).enumerate() {
+        let new = checks.message(simd, extrinsic.strip(simd, strip));
+        let change = if FIRST { new } else { new - message.strip(simd, strip) };
+        message.store(strip, new);
+        store_strip(ring, strip, posterior.saturating_add(change));
     }
 }
