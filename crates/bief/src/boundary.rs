@@ -11,9 +11,9 @@ use crate::wait::{WaitPolicy, Waited};
 use crate::wire::WireInfo;
 
 /// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
-pub(crate) const DEFAULT_DEPTH: usize = 4;
-/// What the batches of a ring take unless its depth is set, at most, where each replica still has one: frames that go round in more memory
-/// have left the caches before they are read.
+const DEFAULT_DEPTH: usize = 4;
+/// What the batches of a ring take at most, unless its depth is set or it needs more to have one for each replica: frames that go round in
+/// more memory have left the caches before they are read.
 const RING_BYTES: f64 = 4e6;
 /// Batches that replicas hand on beyond that while one of them is held up, at most: another program keeps a core for some milliseconds.
 const MOST_SPARE: usize = 512;

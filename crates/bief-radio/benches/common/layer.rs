@@ -9,6 +9,8 @@ use fearless_simd::{Level, Simd, dispatch, i8x64, prelude::*, u8x64};
 /// Bits of a check, and strips of 64 checks.
 const BITS: usize = 16;
 const STRIPS: usize = 6;
+/// Updates in a row, as the clock is too coarse for one.
+const LAYERS: usize = 20;
 /// Largest magnitude of a message.
 const MOST: u8 = 31;
 
@@ -30,21 +32,23 @@ pub(crate) fn edges_per_second() -> f64 {
     (BITS * STRIPS * 64) as f64 / best
 }
 
-/// Updates in a row, as the clock is too coarse for one.
-const LAYERS: usize = 20;
-
+/// The level of this name.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn level(name: &str) -> Level {
     let best = Level::new();
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    let level = match name {
+    let poorer = match name {
         "SSE2" => best.as_sse2().map(Level::Sse2),
         "SSE4.2" => best.as_sse4_2().map(Level::Sse4_2),
         "AVX2" => best.as_avx2().map(Level::Avx2),
         _ => None,
     };
-    #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-    let level = None.filter(|_: &Level| name.is_empty());
-    level.unwrap_or(best)
+    poorer.unwrap_or(best)
+}
+
+/// The only one.
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+fn level(_: &str) -> Level {
+    Level::new()
 }
 
 #[inline(always)]

@@ -184,8 +184,8 @@ impl Pipeline {
         self
     }
 
-    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1. Unless set these are 4, or fewer
-    /// where all of them would take more than 4 MB: what goes round in more memory has left the caches before it is read. A pipeline never
+    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1. Unless set these are 4, or fewer,
+    /// but 1 at least, where all of them would take more than 4 MB: what goes round in more memory has left the caches before it is read. A pipeline never
     /// holds more frames than its rings and threads have room for
     /// ([`Report::max_frames_in_flight`](crate::Report::max_frames_in_flight)): a slow stage makes those before it wait.
     ///

@@ -42,6 +42,7 @@ use strips::{
 
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 31;
+
 /// Fills the ring that begins at `ring`.
 #[inline(always)]
 fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8; GROUP]) {

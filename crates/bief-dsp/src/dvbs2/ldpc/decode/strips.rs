@@ -7,10 +7,10 @@ use crate::simd::{Simd, i8x64, prelude::*, u32x8};
 
 /// Lanes of a layer: a group, rounded up to whole strips. The lanes beyond a group repeat its first ones.
 pub(super) const LANES: usize = STRIPS * STRIP;
+/// Strips of a layer.
 pub(super) const STRIPS: usize = GROUP.div_ceil(STRIP);
 /// Lanes computed together, in vector registers.
 pub(super) const STRIP: usize = 64;
-
 /// Bytes of a ring: the posteriors of a group, turned, and behind them the first ones again, as many as a strip has.
 pub(super) const RING: usize = (GROUP + STRIP).next_multiple_of(64);
 
