@@ -15,8 +15,9 @@ const DEFAULT_DEPTH: usize = 4;
 /// What the batches of a ring take at most, unless its depth is set or it needs more to have one for each replica: frames that go round in
 /// more memory have left the caches before they are read.
 const RING_BYTES: f64 = 4e6;
-/// Batches that replicas hand on beyond that while one of them is held up, at most: another program keeps a core for some milliseconds.
-const MOST_SPARE: usize = 512;
+/// Batches that are handed on beyond that while a thread is held up, at most: another program keeps a core for some milliseconds, in which
+/// short tasks make thousands.
+const MOST_SPARE: usize = 2048;
 /// Memory for these, at most.
 const SPARE_BYTES: f64 = 4e6;
 
@@ -184,8 +185,7 @@ pub(crate) fn connect(
     let most = ends.spare(&contents, memory);
     let of_spare = contents.clone();
     let make = move || self::slot(&of_spare, None).expect("plain memory refuses nothing");
-    let spare = Spare { most, make: Box::new(make) };
-    let slots = Slots { slots: between.collect::<Result<_>>()?, spare, held: sent };
+    let slots = Slots { slots: between.collect::<Result<_>>()?, spare: Spare::new(most, make), held: sent };
     let (producers, consumers) = ring(slots, (senders, receivers), policy);
     let outlet = |(ring, mut further): (_, Vec<Slot>)| {
         Some(Outlet { ring, slot: further.pop()?, further, wires: crossing.clone() })
@@ -207,7 +207,7 @@ pub(crate) struct Ends {
     pub(crate) least: usize,
     /// Batches for one replica of the larger side, if that is set.
     pub(crate) depth: Option<usize>,
-    /// Whether it may hold more while a sender is held up. Nobody takes the core of a device's lanes.
+    /// Whether it may hold more while a thread is held up. Nobody takes the core of a device's lanes.
     pub(crate) grows: bool,
 }
 
@@ -232,9 +232,9 @@ impl Ends {
         if sent.max(taken) > 1 { alone.max(gathered) } else { alone }
     }
 
-    /// How many more it may hold while a sender is held up, unless its depth was set or its memory chosen.
+    /// How many more it may hold while a thread is held up, unless its depth was set or its memory chosen.
     pub(crate) fn spare(self, contents: &Contents, memory: Option<&Arc<dyn Memory>>) -> usize {
-        let has_any = self.grows && self.depth.is_none() && memory.is_none() && self.senders.0 > 1;
+        let has_any = self.grows && self.depth.is_none() && memory.is_none();
         if has_any { MOST_SPARE.min((SPARE_BYTES / contents.bytes()) as usize) } else { 0 }
     }
 }

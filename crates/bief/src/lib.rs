@@ -137,6 +137,7 @@ pub mod report;
 mod ring;
 mod shape;
 pub mod sink;
+mod slices;
 #[allow(unsafe_code)]
 mod socket;
 pub mod source;

@@ -338,7 +338,8 @@ pub struct BoundaryReport {
     pub to: String,
     /// How many batches it holds at most: [`Pipeline::depth`](crate::Pipeline::depth) for each replica of the larger side.
     pub slots: usize,
-    /// How many more it may hold while one replica that sends is held up and the others go on.
+    /// How many more it may hold while one replica that sends is held up and the others go on, or while another program takes slices of
+    /// the scheduler from threads that share cores.
     #[serde(default)]
     pub spare_slots: usize,
     /// How full it was; `None` unless the run was observed.

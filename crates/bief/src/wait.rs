@@ -7,6 +7,7 @@ use crate::affinity;
 use crate::barrier::Barrier;
 use crate::error::{Error, Result};
 use crate::per_core;
+use crate::slices::{SLICE, Slices};
 use crate::suggest::suggestion;
 use crate::sync::{AtomicUsize, Instant, MODEL, Mutex, Ordering, parking, spin_loop, thread};
 
@@ -181,40 +182,6 @@ pub(crate) struct Trial {
     backoff: u32,
     /// What letting others run costs.
     slices: Slices,
-}
-
-/// Whether another program takes the core when others are let run: not for a task's time, but for a slice of the scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Slices {
-    /// When the last one ended, and for how long nobody is let run from then on.
-    rest: Option<(Instant, Duration)>,
-    /// Waits since then that lost none.
-    kept: u32,
-}
-
-/// Others that run for so long are not threads that wait for each other, or what these wait for is so long that parking costs nothing.
-const SLICE: Duration = Duration::from_millis(1);
-/// For how many times as long as the slice took all waits park. One alone is taken by the host, or by what seldom runs.
-const RESTS: [u32; 2] = [2, 100];
-/// As many waits in between make a slice one alone.
-const ALONE: u32 = 200;
-
-impl Slices {
-    fn are_lost(&self) -> bool {
-        self.rest.is_some_and(|(end, rest)| end.elapsed() < rest)
-    }
-
-    fn learn(&mut self, longest: Duration) {
-        if longest < SLICE {
-            self.kept = self.kept.saturating_add(1);
-            if self.kept == ALONE {
-                self.rest = None;
-            }
-            return;
-        }
-        let again = usize::from(self.rest.is_some());
-        *self = Self { rest: Some((Instant::now(), longest * RESTS[again])), kept: 0 };
-    }
 }
 
 impl Trial {
@@ -472,22 +439,6 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_lose_slices_park_for_as_long_as_these_are_worth() {
-        let mut slices = Slices::default();
-        let rest = |slices: &Slices| slices.rest.map(|(_, rest)| rest);
-        slices.learn(Duration::from_micros(999));
-        assert!(!slices.are_lost(), "threads that wait for each other take as long");
-        slices.learn(Duration::from_secs(3));
-        assert!(slices.are_lost() && rest(&slices) == Some(Duration::from_secs(6)));
-        slices.learn(Duration::from_secs(3));
-        assert_eq!(rest(&slices), Some(Duration::from_secs(300)), "one more, soon after");
-        (0..ALONE).for_each(|_| slices.learn(Duration::from_micros(5)));
-        assert!(!slices.are_lost(), "the core is kept");
-        slices.learn(Duration::from_secs(3));
-        assert_eq!(rest(&slices), Some(Duration::from_secs(6)), "it is one alone");
-    }
-
-    #[test]
     fn a_thread_gives_way_only_where_cores_are_shared_and_one_that_nobody_stands_in_for_wants_its_core() {
         let Some(core) = affinity::current() else { return };
         let (tell, told) = std::sync::mpsc::channel();
@@ -536,13 +487,11 @@ mod model {
     use super::*;
     use crate::sync::{Arc, AtomicUsize};
 
-    const KEPT: Slices = Slices { rest: None, kept: 0 };
-
     /// Every way to wait, with what an adaptive one may have learnt.
     const POLICIES: [WaitPolicy; 4] = [
         WaitPolicy::Park,
-        WaitPolicy::Adapt(Look::Spin, Trial { parked: 0, backoff: 0, slices: KEPT }),
-        WaitPolicy::Adapt(Look::Yield, Trial { parked: 1, backoff: 1, slices: KEPT }),
+        WaitPolicy::Adapt(Look::Spin, Trial { parked: 0, backoff: 0, slices: Slices::NONE }),
+        WaitPolicy::Adapt(Look::Yield, Trial { parked: 1, backoff: 1, slices: Slices::NONE }),
         WaitPolicy::Look(Look::Yield),
     ];
 

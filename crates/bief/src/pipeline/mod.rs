@@ -192,9 +192,10 @@ impl Pipeline {
     /// The replicas of a stage take whatever batch comes next, and the order stays: so one that is held up, by another program on its
     /// core, holds up the others once they are as many batches ahead as the ring behind them holds
     /// ([`BoundaryReport::slots`](crate::report::BoundaryReport::slots)). Unless the depth is set they go on for a while, at most
-    /// 512 batches and 4 MB more ([`BoundaryReport::spare_slots`](crate::report::BoundaryReport::spare_slots)). Once the late batch has come
-    /// they give these slots back before they hand on any more. That memory is allocated when it is first needed; threads with a
-    /// [real-time class](Self::real_time) do without.
+    /// 2048 batches and 4 MB more ([`BoundaryReport::spare_slots`](crate::report::BoundaryReport::spare_slots)). Where threads outnumber
+    /// the cores and lose slices of the scheduler to another program, all stages may go ahead of the next one so, by what goes through in
+    /// 8 ms. They give these slots back once the late batch has come, or the cores are kept again. That memory is allocated when it is
+    /// first needed; threads with a [real-time class](Self::real_time) do without.
     ///
     /// # Errors
     /// A depth of 0. One that memory cannot hold is refused by the run.

@@ -7,7 +7,9 @@
 //! the ring has room: it takes the core from a consumer then, and does not do so for each slot.
 //!
 //! What comes late holds up the consumer, not the other producers: while the number that is received next is not there, and all slots are
-//! full of later ones, these go on with the ring's [spare](spare) slots. They are given back before anything else is sent.
+//! full of later ones, these go on with the ring's [spare](spare) slots. So they do while another program takes slices of the scheduler from
+//! some thread of the pipeline: whoever has a core goes ahead by as much as goes through in such a time. Spare slots are given back before
+//! anything else is sent.
 //!
 //! The stream ends at the lowest number that a producer will not send any more, or that is received next when a consumer goes: what is
 //! below it is still handed over, and then every end learns of it.
@@ -23,7 +25,7 @@ use crate::sync::{Arc, AtomicU64, Ordering, UnsafeCell, spin_loop};
 use crate::wait::{Signal, WaitPolicy, Waited};
 
 pub(crate) use spare::Spare;
-use spare::Spares;
+use spare::{Pace, Spares};
 
 /// Keeps what different threads write on cache lines of their own (two lines: processors fetch them in pairs).
 #[repr(align(128))]
@@ -90,6 +92,8 @@ pub(crate) struct Producer<S> {
     index: u64,
     /// What is sent next. One of several producers is told it ([`number`](Self::number)) before each send, and where the stream ends.
     number: u64,
+    /// While threads go ahead of others.
+    pace: Option<Pace>,
     policy: WaitPolicy,
     /// For room.
     pub(crate) waited: Waited,
@@ -182,7 +186,8 @@ pub(crate) fn ring<S: Default + 'static>(
         receivers,
     });
     let (place, room, waited) = (Place::default(), Place::default(), Waited::default());
-    let producer = |index| Producer { ring: Arc::clone(&ring), place, room, index, number: depth, policy, waited };
+    let producer =
+        |index| Producer { ring: Arc::clone(&ring), place, room, index, number: depth, pace: None, policy, waited };
     let consumer = |index| Consumer { ring: Arc::clone(&ring), place, index, next: depth, policy, waited };
     ((0..senders as u64).map(producer).collect(), (0..receivers as u64).map(consumer).collect())
 }
@@ -232,7 +237,8 @@ impl<S> Ring<S> {
     /// Whether a producer that finds no slot may take a spare one: the number that is received next is late. Once spare ones are lent,
     /// also after it has come, until the consumer has had as many numbers as the ring holds: it may wait for a core.
     fn is_held_up(&self) -> bool {
-        self.spares.has_any()
+        self.senders > 1
+            && self.spares.has_any()
             && (!self.has_next()
                 || self.spares.lent() > 0
                     && self.head.0.load(Ordering::Acquire) < self.starved.load(Ordering::Relaxed) + self.depth)
@@ -244,9 +250,13 @@ impl<S> Ring<S> {
     }
 
     /// Whether a producer that sleeps is to be woken when a slot was received: there is room for it and, where it would soon sleep again,
-    /// half a ring in all, beside what it has to give back.
+    /// half a ring in all, beside what it has to give back. What it keeps counts as the ring's.
     fn wakes_producer(&self) -> bool {
-        self.has_room(self.spares.lent() + if self.shares_cores { self.depth.div_ceil(2) } else { 1 })
+        let lent = self.spares.lent();
+        if lent > 0 && self.spares.are_wanted() {
+            return self.has_room((lent + self.depth).div_ceil(2));
+        }
+        self.has_room(lent + if self.shares_cores { self.depth.div_ceil(2) } else { 1 })
     }
 
     /// Exchanges `slot` for a number that a consumer has claimed.
@@ -318,8 +328,10 @@ impl<S: Default> Producer<S> {
         let mut looked = false;
         while !self.take_empty(slot) {
             let ring = &*self.ring;
+            let (lent, ahead) = (ring.spares.lent(), ring.spares.ahead(&mut self.pace, self.number));
             // What is a little late comes while others run.
-            if (looked || ring.spares.lent() > 0) && ring.is_held_up() && ring.spares.lend(slot) {
+            let may_lend = lent < ahead || (looked || lent > 0) && ring.is_held_up();
+            if may_lend && ring.spares.lend(slot) {
                 break;
             }
             if ring.has_ended() {
@@ -357,7 +369,9 @@ impl<S: Default> Producer<S> {
                 std::mem::swap(unsafe { &mut *used }, slot);
             });
             cell.state.store(awaited(number + cells as u64), Ordering::Release);
-            if ring.spares.lent() > 0 && (ring.has_room(1) || !ring.is_held_up()) && ring.spares.give_back(slot) {
+            let lent = ring.spares.lent();
+            let owes = lent > 0 && lent > ring.spares.ahead(&mut self.pace, self.number);
+            if owes && (ring.has_room(1) || !ring.is_held_up()) && ring.spares.give_back(slot) {
                 continue;
             }
             let next = &ring.cells[after(index, cells)];

@@ -1,5 +1,7 @@
 //! What rings keep: order, turns, ends, and which slots there are.
 
+use std::sync::atomic::AtomicBool;
+
 use super::*;
 use crate::wait::{Look, Trial};
 
@@ -183,7 +185,7 @@ fn a_producer_learns_that_the_consumer_is_gone() {
 
 /// Two producers and one consumer of two slots, and so many spare ones.
 fn with_spare(most: usize) -> (Vec<Producer<u64>>, Consumer<u64>) {
-    let spare = Spare { most, make: Box::new(|| 0) };
+    let spare = Spare { are_slices_lost: || false, ..Spare::new(most, || 0) };
     let (producers, mut consumers) = ring(Slots { slots: vec![0; 2], spare, held: 1 }, (2, 1), WaitPolicy::Park);
     (producers, consumers.remove(0))
 }
@@ -232,6 +234,40 @@ fn a_slow_consumer_gets_no_more_than_the_ring_holds() {
         }
     });
     drop(second);
+}
+
+#[test]
+fn while_slices_are_lost_a_producer_goes_ahead_and_gives_back_what_it_had_for_it() {
+    static ARE_LOST: AtomicBool = AtomicBool::new(true);
+    let spare = Spare { are_slices_lost: || ARE_LOST.load(Ordering::Relaxed), ..Spare::new(5, || 0) };
+    let (mut producers, mut consumers) = ring(Slots { slots: vec![0; 2], spare, held: 1 }, (1, 1), WaitPolicy::Park);
+    let (mut producer, mut consumer) = (producers.remove(0), consumers.remove(0));
+    let ring = Arc::clone(&producer.ring);
+    let sender = std::thread::spawn(move || {
+        // Until nobody receives any more.
+        for number in 0.. {
+            if !producer.send(&mut { number }) {
+                break;
+            }
+        }
+    });
+    let mut numbers = 0..;
+    let mut receive_until = |lent| {
+        for number in &mut numbers {
+            // The producer has sent what fits by then.
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            let mut slot = 99;
+            assert_eq!((consumer.receive(&mut slot), slot), (Ok(number), number));
+            if ring.spares.lent() == lent {
+                return;
+            }
+        }
+    };
+    receive_until(5);
+    ARE_LOST.store(false, Ordering::Relaxed);
+    receive_until(0);
+    drop(consumer);
+    sender.join().unwrap();
 }
 
 /// What was sent beyond the end keeps its slots: a producer that waits for one must not do so for ever.

@@ -227,7 +227,7 @@ fn a_watch_sees_a_run_go_on_and_end() {
         &wire,
     );
     watched(move || {
-        let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap();
+        let mut pipeline = chain.build().unwrap().pipeline_as_marked().unwrap().depth(4).unwrap();
         let [mut watch, mut other] = [pipeline.watch(), pipeline.watch()];
         let before = watch.status();
         assert_eq!((before.frames, before.batches_in_flight, before.stages.len()), (0, 0, 3));
