@@ -1,11 +1,14 @@
 //! Places by where they are: what lies near a place is found without looking at all of them.
 
-use crate::parts::{Parts, Squares};
+use crate::parts::Parts;
 
 /// Columns and rows of a cell, in pixels.
 const CELL: f64 = 32.0;
-/// As far as most lookups reach: less than half a square, so that few squares are close to a place.
+/// As far as most lookups reach.
 const CLOSE: f64 = 1.9;
+/// Entries of squares: nothing is close to it, and more than one place is.
+const NOTHING: u16 = 0;
+const SEVERAL: u16 = u16::MAX;
 
 /// Numbered places, sorted into the cells of a picture; those outside belong to the cells at the border.
 ///
@@ -29,9 +32,13 @@ pub struct Grid {
     cells: Vec<u32>,
     /// Places and their numbers, cell by cell, and in each by rising number.
     sorted: Vec<([f64; 2], u32)>,
-    /// What is close to a place: most lookups find nothing, and this tells it at once.
-    close: Squares,
-    /// From a place in a square to one that is close to it, at most.
+    /// Places, in the order in which they came.
+    places: Vec<[f64; 2]>,
+    /// Most lookups are for what is close, and find nothing, or the only place there is. Squares tell it at once: each has the number
+    /// of the place that is close to it, plus one, or that nothing is, or several are.
+    squares: Parts,
+    close: Vec<u16>,
+    /// From a place in a square to one that is close to it, at most: less than half a square, so that a place is close to four of them.
     closeness: f64,
 }
 
@@ -43,18 +50,28 @@ impl Grid {
 
     /// As [`new`](Self::new), for lookups that mostly reach so far, and find nothing.
     pub(crate) fn for_lookups(width: usize, height: usize, distance: f64) -> Self {
-        let (parts, close) = (Parts::new(width, height, CELL), Squares::new(width, height));
+        let (parts, squares) = (Parts::new(width, height, CELL), Parts::new(width, height, 2.1 * distance));
         let [columns, rows] = parts.count();
-        let starts = vec![0; columns * rows + 1];
-        Self { columns, starts, cells: Vec::new(), sorted: Vec::new(), parts, close, closeness: distance }
+        Self {
+            columns,
+            starts: vec![0; columns * rows + 1],
+            cells: Vec::new(),
+            sorted: Vec::new(),
+            places: Vec::new(),
+            close: vec![NOTHING; squares.count().iter().product()],
+            parts,
+            squares,
+            closeness: distance,
+        }
     }
 
     /// Sorts these places in, in the stead of those before.
-    pub fn fill(&mut self, places: impl IntoIterator<Item = [f64; 2], IntoIter: Clone>) {
-        let places = places.into_iter();
-        let mut cells = std::mem::take(&mut self.cells);
+    pub fn fill(&mut self, places: impl IntoIterator<Item = [f64; 2]>) {
+        self.places.clear();
+        self.places.extend(places);
+        let (places, mut cells) = (std::mem::take(&mut self.places), std::mem::take(&mut self.cells));
         cells.clear();
-        cells.extend(places.clone().map(|place| self.cell(place) as u32));
+        cells.extend(places.iter().map(|&place| self.cell(place) as u32));
         // Each start is that of the cell before, and moves to its end while places are sorted in.
         self.starts.fill(0);
         for &cell in &cells {
@@ -69,28 +86,39 @@ impl Grid {
         }
         self.sorted.clear();
         self.sorted.resize(cells.len(), Default::default());
-        for ((number, place), &cell) in (0..).zip(places).zip(&cells) {
+        for ((number, &place), &cell) in (0..).zip(&places).zip(&cells) {
             let start = &mut self.starts[cell as usize + 1];
             self.sorted[*start as usize] = (place, number);
             *start += 1;
         }
-        self.cells = cells;
-        self.close.clear();
-        for (place, _) in &self.sorted {
-            self.close.mark(place.map(|side| side - self.closeness), place.map(|side| side + self.closeness));
+        self.close.fill(NOTHING);
+        let columns = self.squares.count()[0];
+        for (number, place) in (1..).zip(&places) {
+            let entry = if number < usize::from(SEVERAL) { number as u16 } else { SEVERAL };
+            let [left, top] = self.squares.of(place.map(|side| side - self.closeness));
+            let [right, bottom] = self.squares.of(place.map(|side| side + self.closeness));
+            // Four times, even if they are fewer: how many there are cannot be foretold.
+            for square in
+                [top * columns + left, top * columns + right, bottom * columns + left, bottom * columns + right]
+            {
+                let close = &mut self.close[square];
+                *close = if *close == NOTHING || *close == entry { entry } else { SEVERAL };
+            }
         }
+        (self.places, self.cells) = (places, cells);
     }
 
-    /// Whether a place so far away may be there.
+    /// What [`close`](Self::close) has of a place.
     #[inline]
-    fn may_be(&self, place: [f64; 2], distance: f64) -> bool {
-        distance > self.closeness || self.close.is_marked(place)
+    fn close_to(&self, place: [f64; 2]) -> u16 {
+        let ([column, row], [columns, _]) = (self.squares.of(place), self.squares.count());
+        self.close[row * columns + column]
     }
 
     /// Tells the numbers of the places that are at most so far away, in no particular order.
     #[inline]
     pub fn near(&self, place: [f64; 2], distance: f64, each: impl FnMut(usize)) {
-        if self.may_be(place, distance) {
+        if distance > self.closeness || self.close_to(place) != NOTHING {
             self.near_in_cells(place, distance, each);
         }
     }
@@ -117,7 +145,17 @@ impl Grid {
     /// The number of the nearest place that is at most so far away, and its distance.
     #[inline]
     pub fn nearest(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
-        if self.may_be(place, distance) { self.nearest_in_cells(place, distance) } else { None }
+        let close = if distance > self.closeness { SEVERAL } else { self.close_to(place) };
+        match close {
+            NOTHING => None,
+            SEVERAL => self.nearest_in_cells(place, distance),
+            _ => {
+                let number = usize::from(close) - 1;
+                let [x, y] = self.places[number];
+                let square = (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]);
+                (square <= distance * distance).then(|| (number, square.sqrt()))
+            }
+        }
     }
 
     fn nearest_in_cells(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
