@@ -8,6 +8,7 @@
 //! the syndromes come from the short remainder, the error locator from the Berlekamp–Massey algorithm, and
 //! its roots from a Chien search over the positions of the shortened code.
 
+mod division;
 mod field;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,8 @@ mod tests;
 use std::fmt;
 
 use super::{Fec, FrameSize, Rate, bits};
+use crate::simd::Level;
+use division::Division;
 use field::Field;
 
 /// Minimal polynomials of α, α³, …, α²³ over GF(2^16): g1 to g12 of Table 6a. Bit k is the coefficient of x^k.
@@ -39,15 +42,9 @@ const MINIMAL_MEDIUM: [u32; 12] = [
 
 /// Largest number of errors that one of the codes corrects.
 const MAX_T: usize = 12;
-/// Bytes that one step of the division takes in.
-const STEP: usize = 4;
-/// Parts of a message that are divided side by side: each step of a division waits for what its tables say of the one before.
-const PARTS: usize = 3;
-
 /// A polynomial of degree < 192, aligned to the left: the coefficient of the power just below the degree of
 /// the generator is the top bit of the first word.
 type Remainder = [u64; 3];
-const REMAINDER_BITS: usize = 8 * size_of::<Remainder>();
 
 /// What [`Bch::decode`] made of a codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +76,7 @@ pub struct Bch {
     t: usize,
     message_bits: usize,
     codeword_bytes: usize,
-    generator: Remainder,
-    /// `division[k][b]`: remainder of the byte b followed by k zero bytes and the parity.
-    division: Box<[[Remainder; 256]; STEP]>,
-    /// `behind[p][i]`: remainder of bit i from the top of a remainder, followed by p + 1 whole parts of the message.
-    behind: Box<[[Remainder; REMAINDER_BITS]; PARTS - 1]>,
+    division: Division,
 }
 
 impl fmt::Debug for Bch {
@@ -99,10 +92,16 @@ impl fmt::Debug for Bch {
 impl Bch {
     /// The code of a frame size and a rate; `None` for 9/10 short, which does not exist.
     ///
-    /// Makes tables (33 KiB, and 64 or 256 KiB that all codes of that frame size share).
+    /// Makes tables (50 KiB, and 64 or 256 KiB that all codes of that frame size share).
     pub fn new(size: FrameSize, rate: Rate) -> Option<Bch> {
         let fec = Fec::new(size, rate)?;
         Some(Bch::of(size, fec.kbch, fec.nbch, fec.bch_t))
+    }
+
+    /// The same code with the kernels of another level.
+    pub fn with_level(mut self, level: Level) -> Bch {
+        self.division.level = level;
+        self
     }
 
     /// The code of those lengths; `nbch` is a multiple of 8.
@@ -112,11 +111,8 @@ impl Bch {
             FrameSize::Short => (Field::short(), &MINIMAL_SHORT),
             FrameSize::Medium => (Field::medium(), &MINIMAL_MEDIUM),
         };
-        let generator = generator(&minimal[..t]);
-        let division = division_tables(&generator);
-        let parity_bits = nbch - kbch;
-        let behind = followed_by_parts(&generator, parity_bits, 8 * part_bytes(kbch));
-        Bch { field, t, message_bits: kbch, codeword_bytes: nbch / 8, generator, division, behind }
+        let division = Division::new(&generator(&minimal[..t]), kbch, nbch - kbch);
+        Bch { field, t, message_bits: kbch, codeword_bytes: nbch / 8, division }
     }
 
     /// Bytes of a message: kbch / 8. Where kbch is no multiple of 8 (medium FECFRAMEs), parity begins in the last of them.
@@ -148,7 +144,7 @@ impl Bch {
         assert_eq!(8 * message.len(), self.message_bits, "length of the message");
         let parity_bytes = self.codeword_bytes - message.len();
         assert_eq!(parity.len(), parity_bytes, "length of the parity");
-        let remainder = self.divide(message);
+        let remainder = self.division.remainder(message);
         parity.copy_from_slice(&to_bytes(&remainder)[..parity_bytes]);
     }
 
@@ -159,7 +155,7 @@ impl Bch {
     /// If `codeword` is not [`codeword_bytes`](Bch::codeword_bytes) long.
     pub fn complete(&self, codeword: &mut [u8]) {
         assert_eq!(codeword.len(), self.codeword_bytes, "length of the codeword");
-        let parity = to_bytes(&self.divide(codeword));
+        let parity = to_bytes(&self.division.remainder(codeword));
         bits::copy(&parity, 0, codeword, self.message_bits, self.parity_bits());
     }
 
@@ -175,7 +171,7 @@ impl Bch {
         assert_eq!(codeword.len(), self.codeword_bytes, "length of the codeword");
         let mut received = [0; size_of::<Remainder>()];
         bits::copy(codeword, self.message_bits, &mut received, 0, self.parity_bits());
-        let mut remainder = self.divide(codeword);
+        let mut remainder = self.division.remainder(codeword);
         for (word, bytes) in remainder.iter_mut().zip(received.as_chunks().0) {
             *word ^= u64::from_be_bytes(*bytes);
         }
@@ -192,52 +188,6 @@ impl Bch {
             }
             None => Outcome::Uncorrectable,
         }
-    }
-
-    /// Remainder of the message that the bytes begin with, times x^(parity bits), modulo g(x).
-    fn divide(&self, bytes: &[u8]) -> Remainder {
-        let division = &*self.division;
-        let part = part_bytes(self.message_bits);
-        let (parts, rest) = bytes.split_at(PARTS * part);
-        // Each part for itself ...
-        let mut remainders = [[0; 3]; PARTS];
-        for step in (0..part).step_by(STEP) {
-            for (p, r) in remainders.iter_mut().enumerate() {
-                let bytes = parts[p * part + step..].first_chunk::<STEP>().expect("a part is whole steps");
-                let top = ((r[0] >> 32) as u32 ^ u32::from_be_bytes(*bytes)).to_be_bytes();
-                let terms = [
-                    &division[3][usize::from(top[0])],
-                    &division[2][usize::from(top[1])],
-                    &division[1][usize::from(top[2])],
-                    &division[0][usize::from(top[3])],
-                ];
-                *r = [r[0] << 32 | r[1] >> 32, r[1] << 32 | r[2] >> 32, r[2] << 32];
-                for term in terms {
-                    *r = add(r, term);
-                }
-            }
-        }
-        // ... then, added to that of the last one, what the parts before it leave once it follows.
-        let [first @ .., mut r] = remainders;
-        for (part, behind) in first.iter().rev().zip(&*self.behind) {
-            for (word, behind) in part.iter().zip(behind.as_chunks::<64>().0) {
-                for (bit, term) in behind.iter().enumerate() {
-                    let present = (word >> (63 - bit) & 1).wrapping_neg();
-                    r = add(&r, &term.map(|word| word & present));
-                }
-            }
-        }
-        let (rest, last) = rest.split_at(self.message_bits / 8 - PARTS * part);
-        for byte in rest {
-            let top = (r[0] >> 56) as u8 ^ byte;
-            r = add(&times_x8(&r), &division[0][usize::from(top)]);
-        }
-        for bit in 0..self.message_bits % 8 {
-            let carry = r[0] >> 63 == 1;
-            r = times_x(&r);
-            r = if carry != (last[0] >> (7 - bit) & 1 == 1) { add(&r, &self.generator) } else { r };
-        }
-        r
     }
 
     /// Positions of the errors, counted from the last bit of the codeword, or `None` if there are too many.
@@ -420,73 +370,6 @@ fn generator(minimal: &[u32]) -> Remainder {
         product = sum;
     }
     std::array::from_fn(|i| product[i] << 1 | product[i + 1] >> 63)
-}
-
-fn division_tables(generator: &Remainder) -> Box<[[Remainder; 256]; STEP]> {
-    let mut tables = Box::new([[[0; 3]; 256]; STEP]);
-    for byte in 0..256 {
-        let mut r = [(byte as u64) << 56, 0, 0];
-        for _ in 0..8 {
-            r = times_x_modulo(&r, generator);
-        }
-        tables[0][byte] = r;
-    }
-    for k in 1..STEP {
-        for byte in 0..256 {
-            let r = tables[k - 1][byte];
-            tables[k][byte] = add(&times_x8(&r), &tables[0][(r[0] >> 56) as usize]);
-        }
-    }
-    tables
-}
-
-/// Bytes of each part of a message that is divided beside others; what is left behind them is less than `PARTS` steps and a byte.
-fn part_bytes(message_bits: usize) -> usize {
-    message_bits / 8 / (PARTS * STEP) * STEP
-}
-
-/// What each bit of a remainder leaves when one part of that many bits follows it, when two do, and so on.
-fn followed_by_parts(
-    generator: &Remainder,
-    parity_bits: usize,
-    part_bits: usize,
-) -> Box<[[Remainder; REMAINDER_BITS]; PARTS - 1]> {
-    let mut tables = Box::new([[[0; 3]; REMAINDER_BITS]; PARTS - 1]);
-    // The remainder 1.
-    let mut power = [0; 3];
-    power[(parity_bits - 1) / 64] = 1 << (63 - (parity_bits - 1) % 64);
-    for table in &mut *tables {
-        for _ in 0..part_bits {
-            power = times_x_modulo(&power, generator);
-        }
-        let mut term = power;
-        for entry in table[..parity_bits].iter_mut().rev() {
-            *entry = term;
-            term = times_x_modulo(&term, generator);
-        }
-    }
-    tables
-}
-
-#[inline]
-fn add(a: &Remainder, b: &Remainder) -> Remainder {
-    [a[0] ^ b[0], a[1] ^ b[1], a[2] ^ b[2]]
-}
-
-/// x times the lower powers; the highest one leaves.
-#[inline]
-fn times_x(r: &Remainder) -> Remainder {
-    [r[0] << 1 | r[1] >> 63, r[1] << 1 | r[2] >> 63, r[2] << 1]
-}
-
-fn times_x_modulo(r: &Remainder, generator: &Remainder) -> Remainder {
-    if r[0] >> 63 == 1 { add(&times_x(r), generator) } else { times_x(r) }
-}
-
-/// x^8 times the lower powers; the highest eight leave.
-#[inline]
-fn times_x8(r: &Remainder) -> Remainder {
-    [r[0] << 8 | r[1] >> 56, r[1] << 8 | r[2] >> 56, r[2] << 8]
 }
 
 fn to_bytes(r: &Remainder) -> [u8; size_of::<Remainder>()] {

@@ -117,6 +117,12 @@ fn parity_equals_division_bit_by_bit() {
         let (message, parity) = codeword.split_at(bch.message_bytes());
         let parity: Vec<u8> = parity.iter().flat_map(|byte| (0..8).rev().map(move |k| byte >> k & 1)).collect();
         assert_eq!(parity, naive_parity(message, &bits_of_hex(hex)));
+        for level in Level::all() {
+            let mut same = codeword.clone();
+            same[bch.message_bytes()..].fill(0);
+            bch.clone().with_level(level).complete(&mut same);
+            assert_eq!(same, codeword, "{level}");
+        }
     }
 }
 
