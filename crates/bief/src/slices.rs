@@ -53,6 +53,11 @@ fn now_ns() -> u64 {
     BEGIN.elapsed().as_nanos() as u64
 }
 
+/// A run begins: what those before it found out, of other tasks perhaps that took as long as slices, does not count for it.
+pub(crate) fn forget() {
+    LOST_UNTIL.store(0, Ordering::Relaxed);
+}
+
 /// Whether some thread of this process is taken to lose slices: others, which wait for what that one does, have no time to find out.
 pub(crate) fn are_lost_by_any() -> bool {
     if MODEL {

@@ -14,6 +14,7 @@ use crate::placement::{Pinning, Placement};
 use crate::pool::WorkerPool;
 use crate::realtime::{RealTime, Session};
 use crate::report::Report;
+use crate::slices;
 use crate::sync;
 use crate::wait::{WaitPolicy, Waiting};
 use crate::worker::{Fault, Worker};
@@ -60,6 +61,7 @@ impl Pipeline {
             self.halt.pause();
         }
         self.cores = sync::cores();
+        slices::forget();
         self.begin_plan()?;
         let seats = self.slots();
         let steers = self.real_time.is_some() || self.dynamic.is_some();
