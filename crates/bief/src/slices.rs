@@ -53,7 +53,7 @@ fn now_ns() -> u64 {
     BEGIN.elapsed().as_nanos() as u64
 }
 
-/// A run begins: what those before it found out, of other tasks perhaps that took as long as slices, does not count for it.
+/// A pipeline's threads begin to learn: what those of others found out, whose tasks perhaps took as long as slices, does not count for them.
 pub(crate) fn forget() {
     LOST_UNTIL.store(0, Ordering::Relaxed);
 }

@@ -61,7 +61,6 @@ impl Pipeline {
             self.halt.pause();
         }
         self.cores = sync::cores();
-        slices::forget();
         self.begin_plan()?;
         let seats = self.slots();
         let steers = self.real_time.is_some() || self.dynamic.is_some();
@@ -148,6 +147,7 @@ impl Pipeline {
         let parks = self.real_time.as_ref().is_some_and(RealTime::parks) || self.dynamic.is_some();
         let waiting = if parks { Waiting::Passive } else { self.waiting };
         let policy = WaitPolicy::new(waiting, threads, cores);
+        slices::forget();
         let go_to = |worker: &Worker| {
             // Memory elsewhere is slower, not wrong.
             let _ = worker.threads().filter(|_| travels).map(affinity::pin);
