@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::frame::{Batch, Buffer, Format, Slot};
 use crate::memory::Memory;
 use crate::ring::{Consumer, Producer, Slots, Spare, ring};
+use crate::slices::Lost;
 use crate::stage::StagePlan;
 use crate::wait::{WaitPolicy, Waited};
 use crate::wire::WireInfo;
@@ -156,8 +157,8 @@ pub(crate) fn slot(contents: &Contents, memory: Option<&Arc<dyn Memory>>) -> Res
 }
 
 /// The ring between stages of `senders` and `receivers` replicas, for the wires that are made before task `end` and used
-/// from there on; its frames lie in plain memory, or in `memory` where that is chosen. `before` hears of each sender before memory is
-/// touched for what it sends.
+/// from there on; its frames lie in plain memory, or in `memory` where that is chosen. All rings of a pipeline have one `lost`. `before`
+/// hears of each sender before memory is touched for what it sends.
 ///
 /// # Errors
 /// What the memory refuses.
@@ -167,7 +168,7 @@ pub(crate) fn connect(
     wires: &[WireInfo],
     batch: usize,
     memory: Option<&Arc<dyn Memory>>,
-    policy: WaitPolicy,
+    (policy, lost): (WaitPolicy, &Arc<Lost>),
     before: impl Fn(usize),
 ) -> Result<(Vec<Outlet>, Vec<Inlet>)> {
     let crossing = crossing(wires, end);
@@ -185,7 +186,11 @@ pub(crate) fn connect(
     let most = ends.spare(&contents, memory);
     let of_spare = contents.clone();
     let make = move || self::slot(&of_spare, None).expect("plain memory refuses nothing");
-    let slots = Slots { slots: between.collect::<Result<_>>()?, spare: Spare::new(most, make), held: sent };
+    let slots = Slots {
+        slots: between.collect::<Result<_>>()?,
+        spare: Spare { most, make: Box::new(make), lost: Arc::clone(lost) },
+        held: sent,
+    };
     let (producers, consumers) = ring(slots, (senders, receivers), policy);
     let outlet = |(ring, mut further): (_, Vec<Slot>)| {
         Some(Outlet { ring, slot: further.pop()?, further, wires: crossing.clone() })

@@ -1,10 +1,9 @@
-//! Slices of the scheduler that other programs take from threads of this process: not a task's time, but some milliseconds.
+//! Slices of the scheduler that other programs take from the threads of a pipeline: not a task's time, but some milliseconds.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::sync::{Instant, MODEL};
+use crate::sync::Instant;
 
 /// Others that run for so long are not threads that wait for each other, or what these wait for is so long that parking costs nothing.
 pub(crate) const SLICE: Duration = Duration::from_millis(1);
@@ -30,8 +29,8 @@ impl Slices {
         self.rest.is_some_and(|(end, rest)| end.elapsed() < rest)
     }
 
-    /// Notes the longest time that others had the core in a wait.
-    pub(crate) fn learn(&mut self, longest: Duration) {
+    /// Notes the longest time that others had the core in a wait, and tells if that was a slice.
+    pub(crate) fn learn(&mut self, longest: Duration, lost: &Lost) {
         if longest < SLICE {
             self.kept = self.kept.saturating_add(1);
             if self.kept == ALONE {
@@ -41,39 +40,38 @@ impl Slices {
         }
         let rest = longest * RESTS[usize::from(self.rest.is_some())];
         *self = Self { rest: Some((Instant::now(), rest)), kept: 0 };
-        LOST_UNTIL.fetch_max(now_ns() + rest.as_nanos() as u64, Ordering::Relaxed);
+        lost.tell(rest);
     }
 }
 
-/// Until when some thread of this process is taken to lose slices, of the same clock as [`now_ns`]; 0 where none lately did.
-static LOST_UNTIL: AtomicU64 = AtomicU64::new(0);
-
-fn now_ns() -> u64 {
-    static BEGIN: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
-    BEGIN.elapsed().as_nanos() as u64
+/// Whether some of the threads that hand frames to each other lose slices: whoever finds out tells the others, which wait for what that one
+/// does.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    begin: Instant,
+    /// Nanoseconds since the beginning; 0 where nobody ever did. Nothing but speed depends on it, so model checkers need not know of it.
+    until: AtomicU64,
 }
 
-/// A pipeline's threads begin to learn: what those of others found out, whose tasks perhaps took as long as slices, does not count for them.
-pub(crate) fn forget() {
-    LOST_UNTIL.store(0, Ordering::Relaxed);
-}
+impl Lost {
+    pub(crate) fn new() -> Self {
+        Self { begin: Instant::now(), until: AtomicU64::new(0) }
+    }
 
-/// Whether some thread of this process is taken to lose slices: others, which wait for what that one does, have no time to find out.
-pub(crate) fn are_lost_by_any() -> bool {
-    if MODEL {
-        // As its clock has it.
-        return Instant::now().elapsed() > SLICE;
+    /// Slices are taken to be lost for so long.
+    pub(crate) fn tell(&self, rest: Duration) {
+        self.until.fetch_max((self.begin.elapsed() + rest).as_nanos() as u64, Ordering::Relaxed);
     }
-    let until = LOST_UNTIL.load(Ordering::Relaxed);
-    if until == 0 {
-        return false;
+
+    pub(crate) fn are_lost(&self) -> bool {
+        let until = self.until.load(Ordering::Relaxed);
+        until > 0 && self.begin.elapsed().as_nanos() < until.into()
     }
-    let are_lost = now_ns() < until;
-    if !are_lost {
-        // Whoever has moved it on meanwhile is right.
-        let _ = LOST_UNTIL.compare_exchange(until, 0, Ordering::Relaxed, Ordering::Relaxed);
+
+    #[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
+    pub(crate) fn forget(&self) {
+        self.until.store(0, Ordering::Relaxed);
     }
-    are_lost
 }
 
 #[cfg(all(test, not(any(bief_loom, bief_shuttle))))]
@@ -82,17 +80,17 @@ mod tests {
 
     #[test]
     fn threads_that_lose_slices_park_for_as_long_as_these_are_worth() {
-        let mut slices = Slices::default();
+        let (mut slices, lost) = (Slices::default(), Lost::new());
         let rest = |slices: &Slices| slices.rest.map(|(_, rest)| rest);
-        slices.learn(Duration::from_micros(999));
-        assert!(!slices.are_lost(), "threads that wait for each other take as long");
-        slices.learn(Duration::from_secs(3));
-        assert!(slices.are_lost() && rest(&slices) == Some(Duration::from_secs(6)));
-        slices.learn(Duration::from_secs(3));
+        slices.learn(Duration::from_micros(999), &lost);
+        assert!(!slices.are_lost() && !lost.are_lost(), "threads that wait for each other take as long");
+        slices.learn(Duration::from_secs(3), &lost);
+        assert!(slices.are_lost() && lost.are_lost() && rest(&slices) == Some(Duration::from_secs(6)));
+        slices.learn(Duration::from_secs(3), &lost);
         assert_eq!(rest(&slices), Some(Duration::from_secs(300)), "one more, soon after");
-        (0..ALONE).for_each(|_| slices.learn(Duration::from_micros(5)));
+        (0..ALONE).for_each(|_| slices.learn(Duration::from_micros(5), &lost));
         assert!(!slices.are_lost(), "the core is kept");
-        slices.learn(Duration::from_secs(3));
+        slices.learn(Duration::from_secs(3), &lost);
         assert_eq!(rest(&slices), Some(Duration::from_secs(6)), "it is one alone");
     }
 }

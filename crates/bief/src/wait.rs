@@ -1,13 +1,14 @@
 //! How a thread waits for another: by default it looks again for a short while, then it parks and leaves its core.
 
 use std::iter::Sum;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::affinity;
 use crate::barrier::Barrier;
 use crate::error::{Error, Result};
 use crate::per_core;
-use crate::slices::{SLICE, Slices};
+use crate::slices::{Lost, SLICE, Slices};
 use crate::suggest::suggestion;
 use crate::sync::{AtomicUsize, Instant, MODEL, Mutex, Ordering, parking, spin_loop, thread};
 
@@ -109,13 +110,13 @@ impl WaitPolicy {
         }
     }
 
-    /// Notes whether looking found what was waited for, and how long it and the longest of the looks took.
-    fn learn(&mut self, found: bool, took: Duration, longest: Duration) {
+    /// Notes whether looking found what was waited for, and how long it and the longest of the looks took; tells of lost slices.
+    fn learn(&mut self, found: bool, took: Duration, longest: Duration, lost: &Lost) {
         match self {
             Self::Adapt(Look::Spin, trial) => trial.learn(found && took < INTERRUPTED),
             Self::Adapt(Look::Yield, trial) => {
                 trial.learn(found);
-                trial.slices.learn(longest);
+                trial.slices.learn(longest, lost);
             }
             Self::Park | Self::Look(_) => {}
         }
@@ -260,6 +261,7 @@ pub(crate) struct Signal {
     apart: bool,
     /// The core of whoever woke a waiting thread last.
     waker: AtomicUsize,
+    lost: Arc<Lost>,
 }
 
 /// A thread that waits, and the key that it waits under.
@@ -275,8 +277,8 @@ const SELDOM: Duration = Duration::from_millis(1);
 const NOWHERE: usize = usize::MAX;
 
 impl Signal {
-    /// For so many threads that wait with this policy.
-    pub(crate) fn new(policy: WaitPolicy, threads: usize) -> Self {
+    /// For so many threads that wait with this policy, and tell of slices that they lose.
+    pub(crate) fn new(policy: WaitPolicy, threads: usize, lost: Arc<Lost>) -> Self {
         let barrier = match policy {
             WaitPolicy::Look(_) => None,
             // Frames are many, parks are few.
@@ -290,6 +292,7 @@ impl Signal {
             barrier,
             apart: matches!(policy, WaitPolicy::Adapt(Look::Spin, _)),
             waker: AtomicUsize::new(NOWHERE),
+            lost,
         }
     }
 
@@ -323,7 +326,7 @@ impl Signal {
         let found = look.until(short, &mut ready);
         waited.looks += found.unwrap_or(short);
         if found.is_some() {
-            policy.learn(true, Duration::ZERO, Duration::ZERO);
+            policy.learn(true, Duration::ZERO, Duration::ZERO, &self.lost);
             return true;
         }
         let start = Instant::now();
@@ -333,7 +336,7 @@ impl Signal {
             false => (look.until(looks - short, &mut ready).is_some(), Duration::ZERO),
         };
         if looks > 0 {
-            policy.learn(found, start.elapsed(), longest);
+            policy.learn(found, start.elapsed(), longest, &self.lost);
         }
         if !found && !helped() {
             self.park(key, start, ready);
@@ -463,7 +466,8 @@ mod tests {
         for waiting in [Waiting::Adaptive, Waiting::Passive, Waiting::Active] {
             for cores in [1, 2] {
                 let mut policy = WaitPolicy::new(waiting, 2, cores);
-                let shared = Arc::new((Signal::new(policy, 1), AtomicBool::new(false)));
+                let shared =
+                    Arc::new((Signal::new(policy, 1, std::sync::Arc::new(Lost::new())), AtomicBool::new(false)));
                 let waiter = std::thread::spawn({
                     let shared = Arc::clone(&shared);
                     let mut waited = Waited::default();
@@ -501,7 +505,7 @@ mod model {
             let mut builder = loom::model::Builder::new();
             builder.preemption_bound = Some(3);
             builder.check(move || {
-                let shared = Arc::new((Signal::new(policy, 1), AtomicUsize::new(0)));
+                let shared = Arc::new((Signal::new(policy, 1, std::sync::Arc::new(Lost::new())), AtomicUsize::new(0)));
                 let waits = {
                     let (shared, mut policy) = (Arc::clone(&shared), policy);
                     move || {

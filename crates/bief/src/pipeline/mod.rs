@@ -193,8 +193,8 @@ impl Pipeline {
     /// core, holds up the others once they are as many batches ahead as the ring behind them holds
     /// ([`BoundaryReport::slots`](crate::report::BoundaryReport::slots)). Unless the depth is set they go on for a while, at most
     /// 2048 batches and 4 MB more ([`BoundaryReport::spare_slots`](crate::report::BoundaryReport::spare_slots)). Where threads outnumber
-    /// the cores and lose slices of the scheduler to another program, all stages may go ahead of the next one so, by what goes through in
-    /// 8 ms. They give these slots back once the late batch has come, or the cores are kept again. That memory is allocated when it is
+    /// the cores and lose slices of the scheduler to another program, every stage may go ahead of the next one, too, by as many batches as
+    /// pass in 8 ms. They give these slots back once the late batch has come, or the cores are kept again. That memory is allocated when it is
     /// first needed; threads with a [real-time class](Self::real_time) do without.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ use crate::placement::{Pinning, Placement};
 use crate::pool::WorkerPool;
 use crate::realtime::{RealTime, Session};
 use crate::report::Report;
-use crate::slices;
+use crate::slices::Lost;
 use crate::sync;
 use crate::wait::{WaitPolicy, Waiting};
 use crate::worker::{Fault, Worker};
@@ -147,7 +147,7 @@ impl Pipeline {
         let parks = self.real_time.as_ref().is_some_and(RealTime::parks) || self.dynamic.is_some();
         let waiting = if parks { Waiting::Passive } else { self.waiting };
         let policy = WaitPolicy::new(waiting, threads, cores);
-        slices::forget();
+        let lost = Arc::new(Lost::new());
         let go_to = |worker: &Worker| {
             // Memory elsewhere is slower, not wrong.
             let _ = worker.threads().filter(|_| travels).map(affinity::pin);
@@ -168,7 +168,7 @@ impl Pipeline {
                 &self.wires,
                 self.batch,
                 memory.as_ref(),
-                policy,
+                (policy, &lost),
                 |sender| go_to(&self.workers[first + sender]),
             );
             let (sending, receiving) = connected.map_err(|error| {

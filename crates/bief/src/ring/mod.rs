@@ -170,6 +170,8 @@ pub(crate) fn ring<S: Default + 'static>(
         let state = if number < depth { received(number) } else { awaited(number) };
         Apart(Cell { state: AtomicU64::new(state), slot: UnsafeCell::new(slot.unwrap_or_default()) })
     };
+    let signal = |threads| Signal::new(policy, threads, std::sync::Arc::clone(&spare.lost));
+    let (filled, emptied) = (signal(receivers), signal(senders));
     let slots = slots.into_iter().map(Some).chain(std::iter::repeat_with(|| None)).take(cells);
     let ring = Arc::new(Ring {
         cells: (0..).zip(slots).map(cell).collect(),
@@ -179,8 +181,8 @@ pub(crate) fn ring<S: Default + 'static>(
         room: Apart(AtomicU64::new(0)),
         starved: AtomicU64::new(depth),
         end: Apart(AtomicU64::new(u64::MAX)),
-        filled: Signal::new(policy, receivers),
-        emptied: Signal::new(policy, senders),
+        filled,
+        emptied,
         shares_cores: policy.shares_cores(),
         senders,
         receivers,

@@ -229,7 +229,7 @@ fn a_producer_that_fails_ends_the_stream_for_the_other() {
 
 /// A ring of two producers and one consumer, with one slot and one spare one.
 fn with_spare(policy: WaitPolicy) -> (Vec<Producer<u64>>, Consumer<u64>) {
-    let spare = Spare::new(1, || 0);
+    let spare = Spare { most: 1, ..Spare::default() };
     let (producers, mut consumers) = ring(Slots { slots: vec![0], spare, held: 1 }, (2, 1), policy);
     (producers, consumers.remove(0))
 }
@@ -271,7 +271,8 @@ fn a_late_number_does_not_keep_the_other_producer() {
 fn a_producer_goes_ahead_while_slices_are_lost() {
     let policies = [WaitPolicy::Park, WaitPolicy::Adapt(Look::Yield, Trial::default())];
     model_with(&policies, 2, |policy| {
-        let spare = Spare { are_slices_lost: || true, ..Spare::new(2, || 0) };
+        let spare = Spare { most: 2, ..Spare::default() };
+        spare.lost.tell(std::time::Duration::from_secs(1));
         let (mut producers, mut consumers) = ring(Slots { slots: vec![0], spare, held: 1 }, (1, 1), policy);
         let (mut producer, mut consumer) = (producers.remove(0), consumers.remove(0));
         let ends: Vec<Box<dyn FnOnce() + Send>> = vec![

@@ -1,30 +1,24 @@
 //! The slots that a ring may have beside its own, for while threads do not get the cores that they want: for as long as another program may
 //! keep one, the others go on with them. They are made when they are first needed, and kept.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::slices;
+use crate::slices::Lost;
 use crate::sync::{AtomicU64, Instant, Mutex, Ordering, PoisonError};
 
 /// How a ring gets spare slots, and how many.
 pub(crate) struct Spare<S> {
     pub(crate) most: usize,
     pub(crate) make: Box<dyn Fn() -> S + Send + Sync>,
-    /// Whether some thread is taken to be kept from its core for a while, now and again.
-    pub(crate) are_slices_lost: fn() -> bool,
-}
-
-impl<S> Spare<S> {
-    /// So many, made like this.
-    pub(crate) fn new(most: usize, make: impl Fn() -> S + Send + Sync + 'static) -> Self {
-        Self { most, make: Box::new(make), are_slices_lost: slices::are_lost_by_any }
-    }
+    /// What all threads of the pipeline know of slices that they lose.
+    pub(crate) lost: Arc<Lost>,
 }
 
 impl<S: Default + 'static> Default for Spare<S> {
     /// None at all.
     fn default() -> Self {
-        Self::new(0, S::default)
+        Self { most: 0, make: Box::new(S::default), lost: Arc::new(Lost::new()) }
     }
 }
 
@@ -79,7 +73,7 @@ impl<S> Spares<S> {
 
     /// Whether threads go ahead of one that is kept from its core now and again.
     pub(super) fn are_wanted(&self) -> bool {
-        self.spare.most > 0 && (self.spare.are_slices_lost)()
+        self.spare.most > 0 && self.spare.lost.are_lost()
     }
 
     /// How many slots a producer that sends this number next may go ahead with: `pace` is its own.

@@ -1,6 +1,6 @@
 //! What rings keep: order, turns, ends, and which slots there are.
 
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use super::*;
 use crate::wait::{Look, Trial};
@@ -185,7 +185,7 @@ fn a_producer_learns_that_the_consumer_is_gone() {
 
 /// Two producers and one consumer of two slots, and so many spare ones.
 fn with_spare(most: usize) -> (Vec<Producer<u64>>, Consumer<u64>) {
-    let spare = Spare { are_slices_lost: || false, ..Spare::new(most, || 0) };
+    let spare = Spare { most, ..Spare::default() };
     let (producers, mut consumers) = ring(Slots { slots: vec![0; 2], spare, held: 1 }, (2, 1), WaitPolicy::Park);
     (producers, consumers.remove(0))
 }
@@ -238,8 +238,9 @@ fn a_slow_consumer_gets_no_more_than_the_ring_holds() {
 
 #[test]
 fn while_slices_are_lost_a_producer_goes_ahead_and_gives_back_what_it_had_for_it() {
-    static ARE_LOST: AtomicBool = AtomicBool::new(true);
-    let spare = Spare { are_slices_lost: || ARE_LOST.load(Ordering::Relaxed), ..Spare::new(5, || 0) };
+    let spare = Spare { most: 5, ..Spare::default() };
+    let lost = Arc::clone(&spare.lost);
+    lost.tell(Duration::from_secs(3600));
     let (mut producers, mut consumers) = ring(Slots { slots: vec![0; 2], spare, held: 1 }, (1, 1), WaitPolicy::Park);
     let (mut producer, mut consumer) = (producers.remove(0), consumers.remove(0));
     let ring = Arc::clone(&producer.ring);
@@ -255,7 +256,7 @@ fn while_slices_are_lost_a_producer_goes_ahead_and_gives_back_what_it_had_for_it
     let mut receive_until = |lent| {
         for number in numbers.by_ref().take(2000) {
             // The producer has sent what fits by then.
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
             let mut slot = 99;
             assert_eq!((consumer.receive(&mut slot), slot), (Ok(number), number));
             if ring.spares.lent() == lent {
@@ -265,7 +266,7 @@ fn while_slices_are_lost_a_producer_goes_ahead_and_gives_back_what_it_had_for_it
         panic!("{} are lent, not {lent}", ring.spares.lent());
     };
     receive_until(5);
-    ARE_LOST.store(false, Ordering::Relaxed);
+    lost.forget();
     receive_until(0);
     drop(consumer);
     sender.join().unwrap();
