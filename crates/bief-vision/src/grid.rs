@@ -1,12 +1,15 @@
 //! Places by where they are: what lies near a place is found without looking at all of them.
 
+use crate::motion::square_apart;
 use crate::parts::Parts;
 
 /// Columns and rows of a cell, in pixels.
 const CELL: f64 = 32.0;
 /// As far as most lookups reach.
 const CLOSE: f64 = 1.9;
-/// Entries of squares: nothing is close to it, and more than one place is.
+/// The side of a square over that distance: a little more than two, so that a place is close to squares of two columns and two rows at most.
+const SIDE: f64 = 2.1;
+/// What a square has instead of a number where no place is close to it, and where more than one is.
 const NOTHING: u16 = 0;
 const SEVERAL: u16 = u16::MAX;
 
@@ -38,7 +41,7 @@ pub struct Grid {
     /// of the place that is close to it, plus one, or that nothing is, or several are.
     squares: Parts,
     close: Vec<u16>,
-    /// From a place in a square to one that is close to it, at most: less than half a square, so that a place is close to four of them.
+    /// From a place in a square to one that is close to it, at most.
     closeness: f64,
 }
 
@@ -50,7 +53,7 @@ impl Grid {
 
     /// As [`new`](Self::new), for lookups that mostly reach so far, and find nothing.
     pub(crate) fn for_lookups(width: usize, height: usize, distance: f64) -> Self {
-        let (parts, squares) = (Parts::new(width, height, CELL), Parts::new(width, height, 2.1 * distance));
+        let (parts, squares) = (Parts::new(width, height, CELL), Parts::new(width, height, SIDE * distance));
         let [columns, rows] = parts.count();
         Self {
             columns,
@@ -97,7 +100,7 @@ impl Grid {
             let entry = if number < usize::from(SEVERAL) { number as u16 } else { SEVERAL };
             let [left, top] = self.squares.of(place.map(|side| side - self.closeness));
             let [right, bottom] = self.squares.of(place.map(|side| side + self.closeness));
-            // Four times, even if they are fewer: how many there are cannot be foretold.
+            // Four times, even if these are fewer squares: how many there are cannot be foretold.
             for square in
                 [top * columns + left, top * columns + right, bottom * columns + left, bottom * columns + right]
             {
@@ -128,8 +131,8 @@ impl Grid {
         let [last_column, last_row] = self.parts.of([place[0] + distance, place[1] + distance]);
         // Most cells are empty: loops pass over them faster than iterators do.
         for row in first_row..=last_row {
-            for &([x, y], number) in self.cells_of(row, first_column, last_column) {
-                if (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]) <= distance * distance {
+            for &(other, number) in self.cells_of(row, first_column, last_column) {
+                if square_apart(other, place) <= distance * distance {
                     each(number as usize);
                 }
             }
@@ -151,8 +154,7 @@ impl Grid {
             SEVERAL => self.nearest_in_cells(place, distance),
             _ => {
                 let number = usize::from(close) - 1;
-                let [x, y] = self.places[number];
-                let square = (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]);
+                let square = square_apart(self.places[number], place);
                 (square <= distance * distance).then(|| (number, square.sqrt()))
             }
         }
@@ -163,8 +165,8 @@ impl Grid {
         let [last_column, last_row] = self.parts.of([place[0] + distance, place[1] + distance]);
         let (mut nearest, mut least) = (u32::MAX, distance * distance);
         for row in first_row..=last_row {
-            for &([x, y], number) in self.cells_of(row, first_column, last_column) {
-                let square = (x - place[0]) * (x - place[0]) + (y - place[1]) * (y - place[1]);
+            for &(other, number) in self.cells_of(row, first_column, last_column) {
+                let square = square_apart(other, place);
                 if square < least || square == least && number < nearest {
                     (nearest, least) = (number, square);
                 }

@@ -128,7 +128,9 @@ pub(crate) fn apart(a: [f64; 2], b: [f64; 2]) -> f64 {
     square_apart(a, b).sqrt()
 }
 
-fn square_apart(a: [f64; 2], b: [f64; 2]) -> f64 {
+/// The same, squared.
+#[inline]
+pub(crate) fn square_apart(a: [f64; 2], b: [f64; 2]) -> f64 {
     let (x, y) = (a[0] - b[0], a[1] - b[1]);
     x * x + y * y
 }

@@ -42,6 +42,7 @@ const MINIMAL_MEDIUM: [u32; 12] = [
 
 /// Largest number of errors that one of the codes corrects.
 const MAX_T: usize = 12;
+
 /// A polynomial of degree < 192, aligned to the left: the coefficient of the power just below the degree of
 /// the generator is the top bit of the first word.
 type Remainder = [u64; 3];
