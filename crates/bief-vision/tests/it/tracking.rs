@@ -54,6 +54,18 @@ proptest! {
     }
 }
 
+#[test]
+fn a_grid_tells_places_apart_whose_numbers_do_not_fit_16_bits() {
+    let places: Vec<[f64; 2]> =
+        (0..70_000).map(|number| [10.0 * (number % 300) as f64, 10.0 * (number / 300) as f64]).collect();
+    let mut grid = Grid::new(3000, 2400);
+    grid.fill(places.iter().copied());
+    for number in [0, 65_533, 65_534, 65_535, 65_536, 69_999] {
+        let [x, y] = places[number];
+        assert_eq!(grid.nearest([x + 0.5, y], 1.5), Some((number, 0.5)));
+    }
+}
+
 /// A place, the way per frame, and light.
 type Object = ([f64; 2], [f64; 2], f64);
 
