@@ -78,6 +78,10 @@ pub struct PlanChange {
     pub seconds: f64,
     /// For how long the source was not asked for a batch.
     pub pause_seconds: f64,
+    /// The median latency of frames in the plan before, in seconds: the last ones take that to pass, for the most of a pause. `None`
+    /// where none was observed.
+    #[serde(default)]
+    pub latency_seconds: Option<f64>,
     /// The new stages: names, threads, kinds.
     pub stages: Vec<String>,
     /// Why it was changed.

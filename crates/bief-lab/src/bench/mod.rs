@@ -78,7 +78,8 @@ Cases:
                           each
   disturbed/TIME/PLACES   two replicas of a task of that time, with a thread of
                           another program on one of two cores, beside a fair
-                          share: loose threads and pinned ones
+                          share: loose threads and pinned ones;
+                          disturbed/threads: two threads, no pipeline
   speedup/TIME            eight tasks of that time: two stages against one core;
                           speedup/threads: two threads against one, no pipeline
   idle/STAGES             a source whose input never comes

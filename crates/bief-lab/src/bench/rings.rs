@@ -1,10 +1,12 @@
 //! What a ring between replicated stages costs, and what a stage of two replicas keeps of its speed when another program takes one of
 //! its cores.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use bief::machine::affinity;
+use bief::machine::{Core, affinity};
 use bief::pipeline::Waiting;
 use bief::placement::Policy;
 use bief::{Flow, Machine, Out, Result, Task};
@@ -49,18 +51,49 @@ pub(super) fn cases() -> std::result::Result<Vec<Case>, Failure> {
         for us in TIMES {
             let mut stream = replicated(work(us))?.placed(&policy, &machine)?;
             let threads = last.threads.clone();
-            let measure = move || {
-                let alone_ns = stream.ns_per_frame()?;
-                let threads = threads.clone();
-                let _competitor = Background::begin(1, "competitor", move |over| compete(over, &threads))?;
-                // Of two cores the other program takes a half.
-                Ok((alone_ns / stream.ns_per_frame()? / 0.75).into())
-            };
+            let measure = move || Ok(share(&threads, || stream.ns_per_frame())?.into());
             let case = Case::new(format!("disturbed/{us}us/{name}"), DISTURBED, measure);
             cases.push(case.aiming(Some(Aim::AtLeast(0.9))));
         }
+        let (machine, threads, work) = (machine.clone(), last.threads.clone(), work(TIMES[1]));
+        let is_loose = policy == Policy::Loose;
+        let measure = move || Ok(share(&threads, || Ok(two_threads_ns(work, &machine, is_loose)))?.into());
+        cases.push(Case::new(format!("disturbed/threads/{name}"), DISTURBED, measure));
     }
     Ok(cases)
+}
+
+/// The part of a fair share that is left beside another program on these threads. Of two cores it takes a half.
+fn share(
+    threads: &[usize],
+    mut ns_per_frame: impl FnMut() -> std::result::Result<f64, Failure>,
+) -> std::result::Result<f64, Failure> {
+    let alone_ns = ns_per_frame()?;
+    let threads = threads.to_vec();
+    let _competitor = Background::begin(1, "competitor", move |over| compete(over, &threads))?;
+    Ok(alone_ns / ns_per_frame()? / 0.75)
+}
+
+/// Nanoseconds for each turn of work of two threads that do it until the time is over, without a pipeline.
+fn two_threads_ns(work: Work, machine: &Machine, is_loose: bool) -> f64 {
+    let start = Instant::now();
+    let count = |core: &Core| {
+        if !is_loose {
+            // Where it may not be pinned it is loose.
+            let _ = affinity::pin(&core.threads);
+        }
+        let mut count = 0_u64;
+        while start.elapsed() < DISTURBED_SETTING.time {
+            black_box(work.done(black_box(count)));
+            count += 1;
+        }
+        count
+    };
+    let counts: u64 = thread::scope(|scope| {
+        let threads: Vec<_> = machine.cores().iter().take(2).map(|core| scope.spawn(move || count(core))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("arithmetic does not panic")).sum()
+    });
+    start.elapsed().as_secs_f64() * 1e9 / counts.max(1) as f64
 }
 
 /// Two stages of one task each.

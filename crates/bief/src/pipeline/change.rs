@@ -267,7 +267,7 @@ impl Pipeline {
         let left = self.workers_of(0).filter_map(|worker| worker.left).max();
         let batches = self.workers_of(0).map(|worker| worker.next).max().unwrap_or(0);
         self.first_frame += batches * self.batch as u64;
-        self.keep(elapsed);
+        let latency_seconds = self.keep(elapsed);
         self.cores = next.cores;
         let mut on = None;
         match next.what {
@@ -300,6 +300,7 @@ impl Pipeline {
             frame: self.first_frame,
             seconds: self.earlier.elapsed.as_secs_f64(),
             pause_seconds: until.saturating_duration_since(from).as_secs_f64(),
+            latency_seconds,
             stages: self.stages.iter().map(StagePlan::to_string).collect(),
             reason: next.reason,
         });
@@ -307,8 +308,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Keeps what the run did in the plan in force, which took `elapsed`.
-    fn keep(&mut self, elapsed: Duration) {
+    /// Keeps what the run did in the plan in force, which took `elapsed`; answers the median latency in it, in seconds.
+    fn keep(&mut self, elapsed: Duration) -> Option<f64> {
         let last = self.stages.len() - 1;
         let latency = self.histogram(last, |observer| &observer.latency);
         let (first, end) = (self.count(0), self.count(last));
@@ -321,6 +322,7 @@ impl Pipeline {
         self.earlier.executions += first.batches;
         self.earlier.frames += end.frames;
         self.earlier.elapsed += elapsed;
+        (latency.count() > 0).then(|| latency.percentile(50) as f64 / 1e9)
     }
 
     /// Keeps what the plan in force recorded, and of earlier plans the latest.

@@ -20,14 +20,13 @@ use crate::wire::WireInfo;
 /// Executions that count, one after the other: with the cut, then without it, as what a core can do changes from moment to moment. One
 /// before them fills caches, and before the first with a cut as many as there are slots, two at least.
 const BLOCK: usize = 3;
-/// Most rounds of such blocks.
-const ROUNDS: usize = 8;
+/// Most rounds of such blocks: so many that what a cut costs shows where it is a hundredth of a task.
+const ROUNDS: usize = 48;
 /// A cut whose first round takes so many times the time that it has is too slow to be tried: as of a source that waits for its input, in a
 /// long chain.
 const TOO_SLOW: u32 = 6;
-/// A difference up to this share of a task's time, or to what the medians may be off by, is what two measurements of it differ by: tasks
-/// whose time depends on the frames have others each time.
-const NOISE: f64 = 0.03;
+/// A difference up to this share of a task's time, or to twice what the medians may be off by, is what two measurements of it differ by.
+const NOISE: f64 = 0.005;
 /// For each byte that it touches of what crosses, a task takes no longer than this: a cache line comes from memory in less, and what else
 /// was different is no cost of the cut.
 const SLOWEST_NS: f64 = 200.0 / 64.0;
@@ -106,7 +105,7 @@ fn beyond(cut: &[Usual], whole: &[Usual], tasks: &Touched) -> u64 {
     let longer = |(&task, &bytes): (&usize, &f64)| {
         let (cut, whole) = (cut[task], whole[task]);
         let longer = cut.ns - whole.ns;
-        let is_sure = longer > (NOISE * whole.ns).max(cut.error.hypot(whole.error));
+        let is_sure = longer > (NOISE * whole.ns).max(2.0 * cut.error.hypot(whole.error));
         if is_sure { longer.min(SLOWEST_NS * bytes) } else { 0.0 }
     };
     tasks.iter().map(longer).sum::<f64>().round() as u64
@@ -261,7 +260,10 @@ impl<'m> Lockstep<'m> {
                 taken if round > 0 && taken > time => break,
                 _ => {}
             }
-            for (times, cut) in times.iter_mut().zip([cut, tasks, 0]) {
+            // Frames may repeat: each of the three has all of them in turn.
+            for turn in 0..times.len() {
+                let which = (round + turn) % times.len();
+                let (times, cut) = (&mut times[which], [cut, tasks, 0][which]);
                 self.execute(cut)?;
                 for _ in 0..BLOCK {
                     let (interrupted, executed) = self.execute(cut)?;
@@ -384,8 +386,8 @@ mod tests {
             let touched = Touched::from([(0, 1000.0), (1, 64.0)]);
             beyond(&[longer(scattered, first), longer(steady, second)], &[scattered, steady], &touched)
         };
-        assert_eq!(with_cut(150.0, 10.0), 0);
-        assert_eq!(with_cut(300.0, 20.0), 320);
+        assert_eq!(with_cut(300.0, 2.0), 0);
+        assert_eq!(with_cut(500.0, 20.0), 520);
         assert_eq!(with_cut(-600.0, 20.0), 20);
         assert_eq!(with_cut(600.0, 900.0), 800, "one cache line");
         assert_eq!(Usual::of(vec![0, 80, 0, 80]).ns, 40.0, "it had work every other time");

@@ -72,10 +72,11 @@ pub(super) fn ns(core: &Core, here: &Machine, time: Duration) -> Result<u64> {
 }
 
 /// The shortest and the longest work on a batch, in all stages together, for which it is measured what sharing cores costs; for how long at a
-/// time, as threads that share cores go at another pace every few milliseconds; and how often.
+/// time, as threads that share cores go at another pace every few milliseconds; and how often, for the median: a host that takes a core away in
+/// one of them changes it by more than what is measured.
 const WORK_OF_ALL: [Duration; 2] = [Duration::from_micros(4), Duration::from_millis(2)];
-const LONG: Duration = Duration::from_millis(40);
-const ROUNDS: usize = 3;
+const LONG: Duration = Duration::from_millis(30);
+const ROUNDS: usize = 5;
 /// As much of the work of all as a stage of one thread has at most there, so that replicas level out the cores.
 const MOST_OF_ONE: f64 = 0.375;
 
@@ -99,14 +100,14 @@ pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work_ns: [u
     let steps = steps_in(work);
     let [first, _, last] = work_ns.map(|ns| (steps as f64 * (ns as f64 / all as f64).min(MOST_OF_ONE)) as u64);
     let parts = [first, steps - first - last, last];
-    let (mut beyond, mut rounds) = (0.0, 0);
-    while rounds == 0 || rounds < ROUNDS && start.elapsed() < time {
+    let mut beyond = Vec::new();
+    while beyond.is_empty() || beyond.len() < ROUNDS && start.elapsed() < time {
         let apart_ns = period_ns([steps / 2, 0, steps / 2], batches, &apart.parse()?, here)?;
         let shared_ns = period_ns(parts, batches, &shared.parse()?, here)?;
-        beyond += 2.0 * (shared_ns - apart_ns) / 3.0;
-        rounds += 1;
+        beyond.push((2.0 * (shared_ns - apart_ns) / 3.0).max(0.0) as u64);
     }
-    Ok((beyond / rounds as f64).max(0.0) as u64)
+    beyond.sort_unstable();
+    Ok(beyond[beyond.len() / 2])
 }
 
 /// The period of a source, a stage in two replicas and a sink with so many steps of work each, for so many batches; the second is left out

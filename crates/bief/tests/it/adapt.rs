@@ -108,6 +108,7 @@ fn a_task_that_takes_longer_gets_a_stage_of_its_own() {
         })
         .unwrap();
         let last = report.changes.last().expect("the plan was changed");
+        assert!(last.latency_seconds.is_some_and(|latency| latency > 0.0), "{last:?}");
         assert!(last.reason.contains("times as long as it was measured"), "{last:?}");
         assert_eq!(report.frames, sum.load(Ordering::Relaxed));
         assert!(report.changes.iter().any(|change| change.stages[1].starts_with("third")), "{:?}", report.changes);

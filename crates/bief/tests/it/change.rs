@@ -240,7 +240,7 @@ fn a_plan_that_is_asked_for_between_runs_begins_the_next() {
         let report = pipeline.run().unwrap();
         assert_eq!((report.frames, report.stages.len(), result.take().len()), (50, 3, 100));
         let [change] = &report.changes[..] else { panic!("{:?}", report.changes) };
-        assert_eq!((change.frame, &*change.reason), (0, "for the next"));
+        assert_eq!((change.frame, &*change.reason, change.latency_seconds), (0, "for the next", None));
         assert_eq!(change.stages, ["Count on 1 cpu", "Probe .. Tally on 2 cpu", "Ledger .. Collect on 1 cpu"]);
         let again = Report::deserialize(&serde_json::to_value(&report).unwrap()).unwrap();
         assert_eq!(again.changes, report.changes);

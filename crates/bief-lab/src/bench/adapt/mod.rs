@@ -34,11 +34,12 @@ Cases of each:
                which runs before, for as long, with nothing to follow
   NAME/after   seconds from a change of the world to the last plan that was put
                in force in that phase; 0 where none was needed
-  NAME/pause   the longest pause of a change, in median latencies of the run";
+  NAME/pause   the longest pause of a change, in median latencies of the plan
+               before it";
 
 const SHARE: (&str, &str) = ("Frames of a run that adapts, over those of the best plan of each phase", "x");
 const AFTER: (&str, &str) = ("From a change of the world to the plan for it", "s");
-const PAUSE: (&str, &str) = ("Pause of a change, in median latencies", "x");
+const PAUSE: (&str, &str) = ("Pause of a change, in median latencies of the plan before it", "x");
 
 /// What a case reads of an outcome, by its name.
 type Part = (&'static str, (&'static str, &'static str), Aim, fn(&Outcome) -> f64);

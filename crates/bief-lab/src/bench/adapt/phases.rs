@@ -176,8 +176,9 @@ fn last_change(report: &Report) -> f64 {
     after(1).max(after(2))
 }
 
+/// In latencies of the plan that a pause ends: pipelines have another one than a single stage, and most of a pause is that the last
+/// frames pass.
 fn longest_pause(report: &Report) -> f64 {
-    let longest = report.changes.iter().map(|change| change.pause_seconds).fold(0.0, f64::max);
-    let latency = report.latency.map_or(f64::INFINITY, |latency| latency.median_ns as f64 / 1e9);
-    longest / latency
+    let pauses = report.changes.iter().map(|change| change.pause_seconds / change.latency_seconds.unwrap_or(0.0));
+    pauses.fold(0.0, f64::max)
 }

@@ -44,6 +44,8 @@ pub(super) struct Round {
     measured_ns: f64,
     /// The period of the second run, of the plan by the corrected profile.
     again_ns: f64,
+    /// What two cores need that hand nothing over, where that is known.
+    apart_ns: Option<f64>,
     /// The stage that limits the first run, and where its time went.
     stage: String,
     gap: Gap,
@@ -56,6 +58,11 @@ impl Round {
         let first = |planned_ns: f64| gap(self.measured_ns, planned_ns);
         [first(idle), first(busy), first(hand_over), gap(self.again_ns, corrected)]
     }
+
+    /// By how much two cores that hand nothing over are slower than what was planned without hand-overs, with them busy.
+    fn apart(&self) -> Option<f64> {
+        Some(gap(self.apart_ns?, self.planned_ns[1]))
+    }
 }
 
 /// Does what a user does who wants a good plan: profiles, plans, runs, corrects the profile, plans and runs again.
@@ -65,6 +72,7 @@ pub(super) fn follow(bench: &mut Bench, subject: &Subject) -> Result<Round> {
     let busy = subject.profile(&bench.machine, Load::Busy)?;
     let schedule = subject.schedule(&busy, &platform)?;
     let first = bench.run(subject, &busy, &schedule, &Policy::Packed)?;
+    let apart_ns = bench.apart_ns(subject, first.planned_ns)?;
     let corrected = first.report.corrected(&busy)?;
     let again = bench.run(subject, &corrected, &subject.schedule(&corrected, &platform)?, &Policy::Packed)?;
     let planned = |profile: Profile| -> Result<f64> { Ok(schedule.period(&profile)?.ns()) };
@@ -73,6 +81,7 @@ pub(super) fn follow(bench: &mut Bench, subject: &Subject) -> Result<Round> {
         planned_ns: [planned(alone(idle)?)?, planned(alone(busy)?)?, first.planned_ns, again.planned_ns],
         measured_ns: first.measured_ns(),
         again_ns: again.measured_ns(),
+        apart_ns,
         stage: stage.name.clone(),
         gap: stage.gap.clone().ok_or_else(|| Error::new("a run told no times of its tasks: give more --seconds"))?,
     })
@@ -90,6 +99,8 @@ struct Told<'c> {
     planned_ns: [Sample; 4],
     measured_ns: Sample,
     again_ns: Sample,
+    /// By how much two cores that hand nothing over are slower than the plan.
+    apart: Option<Sample>,
     gaps: [Sample; 4],
     causes: [Sample; 6],
 }
@@ -101,6 +112,7 @@ impl<'c> Told<'c> {
             planned_ns: [0, 1, 2, 3].map(|known| case.sample(|round| round.planned_ns[known])),
             measured_ns: case.sample(|round| round.measured_ns),
             again_ns: case.sample(|round| round.again_ns),
+            apart: Sample::new(case.counted().filter_map(Round::apart)),
             gaps: [0, 1, 2, 3].map(|known| case.sample(|round| round.gaps()[known])),
             causes: CAUSES.map(|(_, cause)| case.sample(|round| cause(&round.gap))),
         }
@@ -163,7 +175,19 @@ fn facts(told: &[Told]) -> Vec<String> {
         let middle = Sample::new(all).expect("there is at least one round").median();
         format!("{name} {:.1} %", 100.0 * middle)
     });
-    vec![
+    let apart = told.iter().filter_map(|told| {
+        let apart = told.apart.as_ref()?;
+        Some(format!("{} {} %", told.case.subject.name, percent(apart.median())))
+    });
+    let apart: Vec<String> = apart.collect();
+    let apart = (!apart.is_empty()).then(|| {
+        format!(
+            "The tasks of the two stages on two cores that hand nothing over: the slower core beside the plan for busy cores, \
+             {}. No plan knows which core will be the slower one.",
+            apart.join(", ")
+        )
+    });
+    let mut facts = vec![
         format!("Gaps of all rounds and cases without their signs, median: {}.", sizes.collect::<Vec<_>>().join(", ")),
         "Planned: with busy cores and the hand-over. Gap: measured over planned period, less one, of the same run for a \
          profile with the other cores idle, with them busy, and with the hand-over beside; corrected: of a second run, \
@@ -174,11 +198,13 @@ fn facts(told: &[Told]) -> Vec<String> {
          stages, and for the run to begin and to end. Planned is of that stage alone, with one hand-over: where stages share \
          cores, what the others take is under interr. and waiting."
             .to_owned(),
-    ]
+    ];
+    facts.extend(apart);
+    facts
 }
 
 fn csv(cases: &[Case<Round>]) -> String {
-    let mut text = "case,round,taken_by_others,measured_ns,corrected_measured_ns".to_owned();
+    let mut text = "case,round,taken_by_others,measured_ns,corrected_measured_ns,apart_ns".to_owned();
     KNOWN.iter().for_each(|(_, name, _)| text += &format!(",planned_{name}_ns"));
     KNOWN.iter().for_each(|(_, name, _)| text += &format!(",gap_{name}"));
     text += ",stage_planned_ns,clock_ns,cache_ns,interrupted_ns,hand_over_ns,waiting_ns\n";
@@ -186,8 +212,9 @@ fn csv(cases: &[Case<Round>]) -> String {
         for (index, round) in case.rounds.iter().enumerate() {
             let Found { of: round, taken } = round;
             text += &format!("{},{},{taken:.4}", case.subject.name, index + 1);
-            let periods = [round.measured_ns, round.again_ns].into_iter().chain(round.planned_ns);
-            periods.for_each(|ns| text += &format!(",{ns:.3}"));
+            [round.measured_ns, round.again_ns].iter().for_each(|ns| text += &format!(",{ns:.3}"));
+            text += &round.apart_ns.map_or_else(|| ",".to_owned(), |ns| format!(",{ns:.3}"));
+            round.planned_ns.iter().for_each(|ns| text += &format!(",{ns:.3}"));
             round.gaps().iter().for_each(|gap| text += &format!(",{gap:.6}"));
             CAUSES.iter().for_each(|(_, cause)| text += &format!(",{:.3}", cause(&round.gap)));
             text.push('\n');
@@ -227,7 +254,7 @@ fn to_json(told: &[Told], setting: &Setting) -> Value {
         });
         json!({
             "cores_taken_by_others": taken, "planned_ns": planned, "measured_ns": round.measured_ns, "corrected_measured_ns": round.again_ns,
-            "gap": gaps, "limiting_stage": round.stage, "period": round.gap,
+            "apart_ns": round.apart_ns, "gap": gaps, "limiting_stage": round.stage, "period": round.gap,
         })
     };
     let case = |told: &Told| {
@@ -255,6 +282,7 @@ mod tests {
             planned_ns: [planned * 1e3; 4],
             measured_ns: measured * 1e3,
             again_ns: measured * 1e3,
+            apart_ns: Some(measured * 1e3),
             stage: "stage".to_owned(),
             gap: Gap {
                 planned_ns: planned * 1e3,

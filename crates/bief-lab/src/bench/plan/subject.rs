@@ -40,6 +40,8 @@ pub(super) struct Subject {
     /// `None` until it is prepared.
     application: Option<Box<dyn Application>>,
     cut: Cut,
+    /// What each of two cores has of it, where that is the same.
+    half: Option<Work>,
     /// Executions of its profile.
     executions: NonZeroUsize,
 }
@@ -57,9 +59,12 @@ pub(super) enum Cut {
 /// The chains of which plans are compared with runs.
 pub(super) fn predicted() -> Vec<Subject> {
     let two = |replicable: bool, us: u32| work(vec![Step { us, replicable }; 2]);
-    let sequential = TIMES.map(|us| (format!("two-stages/{us}us"), two(false, us), Cut::Exact { max_cores: 2 }));
-    let replicated = TIMES.map(|us| (format!("replicated/{us}us"), two(true, us), Cut::Replicated));
-    sequential.into_iter().chain(replicated).map(Subject::new).chain([receiver()]).collect()
+    let sequential = TIMES.map(|us| {
+        let subject = Subject::new((format!("two-stages/{us}us"), two(false, us), Cut::Exact { max_cores: 2 }));
+        Subject { half: Some(Work::new(vec![Step { us, replicable: false }])), ..subject }
+    });
+    let replicated = TIMES.map(|us| Subject::new((format!("replicated/{us}us"), two(true, us), Cut::Replicated)));
+    sequential.into_iter().chain(replicated).chain([receiver()]).collect()
 }
 
 /// The chains that strategies are ranked on.
@@ -79,7 +84,7 @@ fn work(steps: Vec<Step>) -> Find {
 
 impl Subject {
     pub(super) fn new((name, find, cut): (String, Find, Cut)) -> Self {
-        Self { name, find, application: None, cut, executions: FIRST_LOOK }
+        Self { name, find, application: None, cut, half: None, executions: FIRST_LOOK }
     }
 
     /// Makes the application, and finds out how many executions its profile takes in so many seconds.
@@ -98,6 +103,11 @@ impl Subject {
     /// The chain, for so many frames.
     pub(super) fn program(&self, frames: u64) -> Result<Program> {
         self.application().rehearsal(frames)
+    }
+
+    /// What each of two cores has of it, for so many frames, where that is the same.
+    pub(super) fn half(&self, frames: u64) -> Option<Result<Program>> {
+        self.half.as_ref().map(|work| work.rehearsal(frames))
     }
 
     fn application(&self) -> &dyn Application {

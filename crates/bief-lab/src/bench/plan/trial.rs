@@ -1,10 +1,12 @@
 //! One run of a plan.
 
 use std::collections::BTreeSet;
+use std::thread;
 
+use bief::machine::Core;
 use bief::placement::Policy;
 use bief::schedule::{Platform, Profile, Schedule};
-use bief::{Error, Machine, Report, Result};
+use bief::{Error, Machine, Pipeline, Report, Result};
 
 use super::subject::Subject;
 
@@ -64,6 +66,27 @@ impl Bench {
         }
         self.notes.extend(report.notes.iter().map(|note| format!("{}: {note}.", subject.name)));
         Ok(Trial { planned_ns, report })
+    }
+}
+
+impl Bench {
+    /// What a frame takes on the slower of two cores, each of which has its half of a chain and hands nothing over: no plan of
+    /// these stages can be faster. `None` for chains without halves, and on a machine of one core.
+    pub(super) fn apart_ns(&self, subject: &Subject, planned_ns: f64) -> Result<Option<f64>> {
+        let frames = (self.seconds * 1e9 / planned_ns.max(1.0)).max(LEAST_EXECUTIONS) as u64;
+        let [one, other, ..] = self.machine.cores() else { return Ok(None) };
+        let half = |core: &Core| -> Result<Option<Pipeline>> {
+            let Some(half) = subject.half(frames) else { return Ok(None) };
+            let policy: Policy = core.threads[0].to_string().parse()?;
+            Ok(Some(half?.pipeline_as_marked()?.place(&policy, &self.machine)?))
+        };
+        let (Some(mut one), Some(mut other)) = (half(one)?, half(other)?) else { return Ok(None) };
+        let (one, other) = thread::scope(|scope| {
+            let one = scope.spawn(move || one.run());
+            let other = other.run();
+            (one.join().expect("arithmetic does not panic"), other)
+        });
+        Ok(Some(one?.measured_period_ns.max(other?.measured_period_ns)))
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::hint::black_box;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::subject::Find;
+use crate::bench::speedup::{self, turns_per_us};
 use bief::device::{Device, OffloadOf};
 use bief::machine::clock::thread_time;
 use bief::{Application, Chain, Flow, In, InOut, Program, Result, Task, source};
 
-/// Numbers that a task goes over at a time.
+/// Numbers that a task goes over.
 const NUMBERS: usize = 256;
 
 /// A task to be made: how many microseconds it is to take on a core of this machine, and whether it may be replicated.
@@ -19,11 +20,14 @@ pub(super) struct Step {
     pub(super) replicable: bool,
 }
 
+/// Turns of work between two looks at the time.
+const FEW_TURNS: u64 = 200;
+
 /// A source, these tasks and a sink. Those that may be replicated can run on an emulated device, too.
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) steps: Vec<Step>,
-    /// Bytes of a frame, of which tasks go over the first kilobyte.
+    /// Bytes of a frame, of which tasks go over the first kilobyte, once.
     pub(super) bytes: usize,
     /// So that a stage on a device may be the last.
     pub(super) sink_is_replicable: bool,
@@ -71,7 +75,7 @@ fn chain(work: &Work, mut frames: u64) -> Result<Program> {
     for (index, step) in work.steps.iter().enumerate() {
         let length = match work.is_timed {
             true => Length::Time(Duration::from_micros(step.us.into())),
-            false => Length::Passes((f64::from(step.us) * passes_per_us()).ceil() as u32),
+            false => Length::Turns(speedup::Work(turns(step.us))),
         };
         chain.add(Lasting { name: format!("task {}", index + 1), length, replicable: step.replicable }, &mut frame);
     }
@@ -89,8 +93,8 @@ struct Lasting {
 
 #[derive(Clone, Copy)]
 enum Length {
-    /// Over its frame: a slower clock slows it as it slows everything else.
-    Passes(u32),
+    /// In registers: a slower clock slows it as it slows everything else, and nothing else does.
+    Turns(speedup::Work),
     /// Of its thread on a core.
     Time(Duration),
 }
@@ -105,13 +109,16 @@ impl Task for Lasting {
         Ok(())
     }
     fn run(&mut self, frame: &mut [f32], (): ()) -> Result<Flow> {
-        let frame = &mut frame[..NUMBERS];
+        go_over(&mut frame[..NUMBERS]);
+        let seed = u64::from(frame[0].to_bits());
         match self.length {
-            Length::Passes(passes) => go_over(frame, passes),
+            Length::Turns(work) => {
+                black_box(work.done(seed));
+            }
             Length::Time(time) => {
                 let end = thread_time() + time;
                 while thread_time() < end {
-                    go_over(frame, 4);
+                    black_box(speedup::Work(FEW_TURNS).done(seed));
                 }
             }
         }
@@ -148,29 +155,15 @@ impl Task for End {
     }
 }
 
-#[inline(never)]
-fn go_over(frame: &mut [f32], passes: u32) {
-    for _ in 0..passes {
-        black_box(&mut *frame).iter_mut().for_each(|number| *number = *number * 0.999 + 0.001);
-    }
+/// Reads and writes all numbers, so that they cross where a stage ends.
+fn go_over(frame: &mut [f32]) {
+    frame.iter_mut().for_each(|number| *number = *number * 0.999 + 0.001);
 }
 
-/// Found out once: as fast as this machine was in the best of many tries, which others disturb.
-fn passes_per_us() -> f64 {
-    const PASSES: u32 = 20_000;
-    /// As the frames of a chain are: arithmetic across cache lines is slower.
-    #[repr(align(64))]
-    struct Aligned([f32; NUMBERS]);
-    static FOUND: OnceLock<f64> = OnceLock::new();
-    *FOUND.get_or_init(|| {
-        let mut frame = Aligned([0.5; NUMBERS]);
-        let tries = (0..200).map(|_| {
-            let start = Instant::now();
-            go_over(&mut frame.0, PASSES);
-            start.elapsed().as_secs_f64() * 1e6
-        });
-        f64::from(PASSES) / tries.fold(f64::MAX, f64::min)
-    })
+/// How many turns of work take so long: they are found out once.
+fn turns(us: u32) -> u64 {
+    static PER_US: OnceLock<f64> = OnceLock::new();
+    (f64::from(us) * PER_US.get_or_init(turns_per_us)) as u64
 }
 
 #[cfg(test)]
@@ -178,11 +171,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pass_counts() {
+    fn a_task_goes_over_all_numbers_and_works() {
         let mut frame = [0.5; NUMBERS];
-        go_over(&mut frame, 2);
-        let once = 0.5_f32 * 0.999 + 0.001;
-        assert_eq!(frame, [once * 0.999 + 0.001; NUMBERS]);
+        go_over(&mut frame);
+        assert_eq!(frame, [0.5_f32 * 0.999 + 0.001; NUMBERS]);
+        assert!(turns(100) > turns(10) && turns(10) > 1_000, "{} in 10 us", turns(10));
     }
 
     #[test]
