@@ -37,7 +37,7 @@ use check::{Bits, Sum};
 pub use kernel::KernelTables;
 use schedule::Schedule;
 use strips::{
-    Lanes, RING, STRIP, STRIPS, hear_strips, place, places, ring_at, strip_at, strips_hold, tell_repeat, tell_strips,
+    Lanes, RING, STRIP, STRIPS, hear_strips, place, ring_at, strip_at, strips_hold, tell_repeat, tell_strips, turn_ring,
 };
 
 /// Largest magnitude of a message from a check.
@@ -119,13 +119,11 @@ pub struct Decoder {
     schedule: Schedule,
     /// Posteriors: information groups, then parity groups.
     rings: Aligned<i8>,
-    /// How far each of them is turned: bit i is at place i + shift (mod 360).
+    /// How far each of them was turned when the decoder looked last: bit i is at place i + shift (mod 360).
     shifts: Box<[u16]>,
     /// Last message of every check to every bit, block by block; while a layer is updated, what its bits know without the check
     /// concerned.
     messages: Box<[Lanes]>,
-    /// Where the strips of a layer are, block by block.
-    places: Box<[[u32; 8]]>,
     /// The same for those blocks of a layer that are repeats, whose messages are still needed.
     repeated: Box<[Lanes]>,
     /// The layer whose checks did not hold when they were looked at last.
@@ -147,7 +145,7 @@ impl Decoder {
     /// A decoder that gives up after `max_iterations`. 50 cost a good frame nothing, which stops as soon as it is
     /// right: near the threshold after 5 (rate 9/10) to 40 (1/4), 1 dB above it after 2 to 15.
     ///
-    /// Allocates all that decoding needs: from 86 KiB (short 4/5) to 436 KiB (normal 3/5).
+    /// Allocates all that decoding needs: from 73 KiB (short 4/5) to 405 KiB (normal 3/5).
     pub fn new(code: &'static Code, max_iterations: u32) -> Decoder {
         Decoder::with_level(code, max_iterations, Level::best())
     }
@@ -162,7 +160,6 @@ impl Decoder {
             rings: Aligned::new(schedule.groups * RING),
             shifts: vec![0; schedule.groups].into(),
             messages: vec![Lanes::ZERO; schedule.blocks.len()].into(),
-            places: vec![[0; 8]; schedule.most].into(),
             repeated: vec![Lanes::ZERO; schedule.most_repeats].into(),
             doubtful: 0,
             schedule,
@@ -203,11 +200,11 @@ impl Decoder {
         Decoded { iterations, converged }
     }
 
-    /// Takes in a frame, parity transposed.
+    /// Takes in a frame, parity transposed, and every group turned as an iteration leaves it.
     #[inline(always)]
     fn load<S: Simd>(&mut self, simd: S, llr: &[i8]) {
         let (information, parity) = llr.split_at(self.code.kldpc);
-        self.shifts.fill(0);
+        self.shifts.copy_from_slice(&self.schedule.shifts);
         let (groups, q) = (self.code.rows.len(), self.code.q);
         let rings = &mut self.rings[..];
         for (group, bits) in information.as_chunks().0.iter().enumerate() {
@@ -227,6 +224,11 @@ impl Decoder {
         for ring in (groups..groups + q).map(|group| group * RING) {
             strip_at(simd, rings, ring).store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
         }
+        for (group, &shift) in self.shifts.iter().enumerate() {
+            if shift > 0 {
+                turn_ring(simd, rings, group * RING, shift);
+            }
+        }
     }
 
     /// Whether the signs of the posteriors satisfy all checks. Looks at those first that did not hold the last time.
@@ -234,7 +236,8 @@ impl Decoder {
     fn is_codeword<S: Simd>(&mut self, simd: S) -> bool {
         let layers = self.schedule.layers.len();
         for _ in 0..layers {
-            let spared = self.replace_missing_bit(self.doubtful);
+            let turn = self.schedule.blocks[self.schedule.missing].turn(&self.shifts);
+            let spared = self.replace_missing_bit(self.doubtful, turn);
             let holds = self.layer_holds(simd, self.doubtful);
             if let Some((turn, posterior)) = spared {
                 set_lane(&mut self.rings, self.schedule.last_ring(), turn, posterior);
@@ -268,13 +271,13 @@ impl Decoder {
     }
 
     /// Puts a bit that is certainly 0 in the place of the one that lane 0 of layer 0 lacks, and returns where it is and what was
-    /// there. Does nothing for the other layers.
+    /// there, which is `turn` places behind the beginning of the ring. Does nothing for the other layers.
     #[inline(always)]
-    fn replace_missing_bit(&mut self, r: usize) -> Option<(usize, i8)> {
+    fn replace_missing_bit(&mut self, r: usize, turn: u16) -> Option<(usize, i8)> {
         if r > 0 {
             return None;
         }
-        let turn = usize::from(self.schedule.blocks[self.schedule.missing].turn(&self.shifts));
+        let turn = usize::from(turn);
         let ring = self.schedule.last_ring();
         let posterior = self.rings[ring + turn];
         set_lane(&mut self.rings, ring, turn, i8::MAX);
@@ -286,7 +289,7 @@ impl Decoder {
     #[inline(always)]
     fn iterate<S: Simd, const FIRST: bool>(&mut self, simd: S) -> bool {
         for r in 0..self.schedule.layers.len() {
-            let spared = self.replace_missing_bit(r);
+            let spared = self.replace_missing_bit(r, self.schedule.missing_turn);
             if has_registers(simd) {
                 self.update_layer::<S, FIRST, STRIPS>(simd, r);
             } else {
@@ -299,8 +302,11 @@ impl Decoder {
                 message[0] = 0;
                 message[GROUP] = 0;
             }
-            if self.schedule.looks_after(r) && self.is_codeword(simd) {
-                return true;
+            if let Some(shifts) = &self.schedule.layers[r].look {
+                self.shifts.copy_from_slice(shifts);
+                if self.is_codeword(simd) {
+                    return true;
+                }
             }
         }
         false
@@ -312,11 +318,9 @@ impl Decoder {
         let layer = &self.schedule.layers[r];
         let blocks = &self.schedule.blocks[layer.first..layer.end];
         let messages = &mut self.messages[layer.first..layer.end];
-        let places = &mut self.places[..blocks.len()];
+        let places = &self.schedule.places[layer.first..layer.end];
+        let repeat_places = &self.schedule.repeat_places[layer.first_repeat..];
         let rings = &mut self.rings[..];
-        for (places, block) in places.iter_mut().zip(blocks) {
-            *places = self::places(simd, block.ring(), block.turn(&self.shifts));
-        }
         let (primaries, repeats) = messages.split_at_mut(layer.primaries);
         let repeated = &mut self.repeated[..repeats.len()];
         let sum = Sum::new(simd);
@@ -330,13 +334,9 @@ impl Decoder {
             let primaries = (&blocks[..layer.primaries], &mut *primaries);
             tell_strips::<S, N>(simd, *checks, rings, primaries, group * N);
         }
-        for block in &blocks[..layer.primaries] {
-            self.shifts[usize::from(block.group)] = block.shift;
-        }
-        for ((block, message), extrinsic) in blocks[layer.primaries..].iter().zip(repeats).zip(&*repeated) {
-            let places = self::places(simd, block.ring(), block.turn(&self.shifts));
+        let repeats = blocks[layer.primaries..].iter().zip(repeat_places).zip(repeats);
+        for (((block, places), message), extrinsic) in repeats.zip(&*repeated) {
             tell_repeat::<S, FIRST>(simd, &checks, rings, (block.ring(), places), message, extrinsic);
-            self.shifts[usize::from(block.group)] = block.shift;
         }
     }
 

@@ -1,7 +1,7 @@
 //! The blocks of a code in the order in which one iteration uses them.
 
 use super::super::{Code, GROUP};
-use super::strips::RING;
+use super::strips::{Places, RING, places_of};
 
 /// How often in an iteration the decoder looks whether it has arrived, where there are so many layers.
 const LOOKS: usize = 8;
@@ -13,7 +13,6 @@ pub(super) fn order(code: &Code) -> impl Iterator<Item = usize> + Clone {
 }
 
 /// Whether the decoder looks after this one of so many layers, counted in their order, if all checks hold.
-#[inline(always)]
 pub(super) fn looks_after(layer: usize, layers: usize) -> bool {
     (layer + 1).is_multiple_of((layers / LOOKS).max(1)) || layer + 1 == layers
 }
@@ -26,6 +25,17 @@ pub(super) struct Layer {
     pub(super) primaries: usize,
     /// One past the last block.
     pub(super) end: usize,
+    /// The first of its repeats among those of all layers.
+    pub(super) first_repeat: usize,
+    /// How far every group is turned behind it, where the decoder looks if all checks hold.
+    pub(super) look: Option<Box<[u16]>>,
+}
+
+impl Layer {
+    /// Number of blocks that use a group again.
+    pub(super) fn repeats(&self) -> usize {
+        self.end - self.first - self.primaries
+    }
 }
 
 /// One iteration, block by block.
@@ -34,12 +44,20 @@ pub(super) struct Schedule {
     /// In their [`order`].
     pub(super) layers: Vec<Layer>,
     pub(super) blocks: Vec<Block>,
+    /// Where the strips of each block are when its layer begins: the same in every iteration, as each begins with the groups turned
+    /// as the last one left them.
+    pub(super) places: Vec<Places>,
+    /// Where those of its repeats are when it is their turn to be told, one after the other.
+    pub(super) repeat_places: Vec<Places>,
+    /// How far every group is turned when an iteration begins.
+    pub(super) shifts: Vec<u16>,
+    /// How far lane 0 of the missing bit's block is behind the beginning of its ring when an iteration begins.
+    pub(super) missing_turn: u16,
     /// Groups of bits.
     pub(super) groups: usize,
     /// The block of the first layer whose lane 0 has no bit.
     pub(super) missing: usize,
-    /// The most blocks of a layer, and the most of them that are repeats.
-    pub(super) most: usize,
+    /// The most repeats of a layer.
     pub(super) most_repeats: usize,
 }
 
@@ -48,9 +66,12 @@ impl Schedule {
         let mut schedule = Schedule {
             layers: Vec::new(),
             blocks: Vec::new(),
+            places: Vec::new(),
+            repeat_places: Vec::new(),
+            shifts: vec![0; code.rows.len() + code.q],
+            missing_turn: 0,
             groups: code.rows.len() + code.q,
             missing: LayerBlocks::new(code, 0).missing(),
-            most: 0,
             most_repeats: 0,
         };
         for r in order(code) {
@@ -58,17 +79,32 @@ impl Schedule {
             let first = schedule.blocks.len();
             schedule.blocks.extend(layer.all());
             let end = schedule.blocks.len();
-            schedule.layers.push(Layer { first, primaries: layer.primaries.len(), end });
-            schedule.most = schedule.most.max(end - first);
+            let first_repeat = schedule.layers.last().map_or(0, |last| last.first_repeat + last.repeats());
+            schedule.layers.push(Layer { first, primaries: layer.primaries.len(), end, first_repeat, look: None });
             schedule.most_repeats = schedule.most_repeats.max(layer.repeats.len());
         }
+        // The blocks are in the order in which they turn their groups.
+        schedule.blocks.iter().for_each(|block| schedule.shifts[usize::from(block.group)] = block.shift);
+        schedule.follow_turns();
+        schedule.missing_turn = schedule.blocks[schedule.missing].turn(&schedule.shifts);
         schedule
     }
 
-    /// As the function of that name.
-    #[inline(always)]
-    pub(super) fn looks_after(&self, layer: usize) -> bool {
-        looks_after(layer, self.layers.len())
+    /// Finds out how groups are turned throughout an iteration.
+    fn follow_turns(&mut self) {
+        let mut shifts = self.shifts.clone();
+        let layers = self.layers.len();
+        for (number, layer) in self.layers.iter_mut().enumerate() {
+            let blocks = &self.blocks[layer.first..layer.end];
+            self.places.extend(blocks.iter().map(|block| places_of(block.ring(), block.turn(&shifts))));
+            for (number, block) in blocks.iter().enumerate() {
+                if number >= layer.primaries {
+                    self.repeat_places.push(places_of(block.ring(), block.turn(&shifts)));
+                }
+                shifts[usize::from(block.group)] = block.shift;
+            }
+            layer.look = looks_after(number, layers).then(|| shifts.clone().into());
+        }
     }
 
     /// The ring of the missing bit.

@@ -61,6 +61,14 @@ pub(super) fn place(ring: usize, turn: u16, strip: usize) -> usize {
     ring + if place >= GROUP { place - GROUP } else { place }
 }
 
+/// Where each strip of a block is among the rings.
+pub(super) type Places = [u32; STRIPS];
+
+/// Those of a block, lane 0 being `turn` behind the beginning of the ring.
+pub(super) fn places_of(ring: usize, turn: u16) -> Places {
+    std::array::from_fn(|strip| place(ring, turn, strip) as u32)
+}
+
 /// The places of all strips, and two more.
 #[inline(always)]
 pub(super) fn places<S: Simd>(simd: S, ring: usize, turn: u16) -> [u32; 8] {
@@ -106,7 +114,7 @@ fn known<S: Simd, const FIRST: bool>(simd: S, rings: &[i8], place: u32, message:
 pub(super) fn hear_strips<S: Simd, const FIRST: bool, const N: usize>(
     simd: S,
     sum: Sum<S>,
-    (rings, places): (&[i8], &[[u32; 8]]),
+    (rings, places): (&[i8], &[Places]),
     primaries: &mut [Lanes],
     (repeats, repeated): (&[Lanes], &mut [Lanes]),
     first: usize,
@@ -154,20 +162,36 @@ pub(super) fn tell_strips<S: Simd, const N: usize>(
     }
 }
 
+#[inline(always)]
+fn strips_at<S: Simd>(simd: S, rings: &[i8], places: &Places) -> [i8x64<S>; STRIPS] {
+    let mut strips = [i8x64::splat(simd, 0); STRIPS];
+    for (strip, place) in strips.iter_mut().zip(places) {
+        *strip = strip_at(simd, rings, *place as usize);
+    }
+    strips
+}
+
+/// Turns a ring, which is not turned, so that bit i is at place i + shift (mod 360).
+#[inline(always)]
+pub(super) fn turn_ring<S: Simd>(simd: S, rings: &mut [i8], ring: usize, shift: u16) {
+    let strips = strips_at(simd, rings, &places_of(ring, GROUP as u16 - shift));
+    let ring = ring_at(rings, ring);
+    for (strip, lanes) in strips.into_iter().enumerate() {
+        store_strip(ring, strip, lanes);
+    }
+}
+
 /// Tells a group of bits that has been told by another block of the layer: what their message changes is added to what they have become.
 #[inline(always)]
 pub(super) fn tell_repeat<S: Simd, const FIRST: bool>(
     simd: S,
     checks: &[Checks<S>; STRIPS],
     rings: &mut [i8],
-    (ring, places): (usize, [u32; 8]),
+    (ring, places): (usize, &Places),
     message: &mut Lanes,
     extrinsic: &Lanes,
 ) {
-    let mut posteriors = [i8x64::splat(simd, 0); STRIPS];
-    for (posterior, place) in posteriors.iter_mut().zip(places) {
-        *posterior = strip_at(simd, rings, place as usize);
-    }
+    let posteriors = strips_at(simd, rings, places);
     let ring = ring_at(rings, ring);
     for (strip, (checks, posterior)) in checks.iter().zip(&posteriors).enumerate() {
         let new = checks.message(simd, extrinsic.strip(simd, strip));

@@ -216,7 +216,7 @@ fn without_repeats_layers_equal_strictly_sequential_checks() {
         while !naive.is_codeword() {
             for (layer, r) in order(code).enumerate() {
                 naive.update_one_by_one(r);
-                if decoder.schedule.looks_after(layer) && naive.is_codeword() {
+                if decoder.schedule.layers[layer].look.is_some() && naive.is_codeword() {
                     break;
                 }
             }
