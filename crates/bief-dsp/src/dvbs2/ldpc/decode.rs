@@ -36,23 +36,34 @@ use crate::simd::{Level, Simd, dispatch, has_registers, i8x64, prelude::*, u8x16
 use check::{Bits, Sum};
 pub use kernel::KernelTables;
 use schedule::Schedule;
-use strips::{
-    Lanes, RING, STRIP, STRIPS, hear_strips, place, ring_at, strip_at, strips_hold, tell_repeat, tell_strips, turn_ring,
-};
+use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, place, strip_at, strips_hold, tell_repeat, tell_strips};
 
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 31;
 
-/// Fills the ring that begins at `ring`.
+/// Fills the ring that begins at `ring`, turned by `shift`, with the group that is first among `bits`.
 #[inline(always)]
-fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8; GROUP]) {
-    let ring = ring_at(rings, ring);
-    for strip in 0..STRIPS {
-        // The last strip begins among the bits of the one before.
-        let start = (strip * STRIP).min(GROUP - STRIP);
-        i8x64::from_slice(simd, &bits[start..start + STRIP]).store_slice(&mut ring[start..start + STRIP]);
+fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8], shift: u16) {
+    let shift = usize::from(shift);
+    // The last strip of each part runs over its end, into what is written afterwards. Nothing is read that was just written in other
+    // pieces: that takes long.
+    for place in (0..shift).step_by(STRIP) {
+        let first = GROUP - shift + place;
+        i8x64::from_slice(simd, &bits[first..first + STRIP])
+            .store_slice(&mut rings[ring + place..ring + place + STRIP]);
     }
-    i8x64::from_slice(simd, &bits[..STRIP]).store_slice(&mut ring[GROUP..GROUP + STRIP]);
+    for place in (shift..GROUP).step_by(STRIP) {
+        let first = place - shift;
+        i8x64::from_slice(simd, &bits[first..first + STRIP])
+            .store_slice(&mut rings[ring + place..ring + place + STRIP]);
+    }
+    end_ring(simd, rings, ring);
+}
+
+/// Stores the first strip of a ring behind its end, too.
+#[inline(always)]
+fn end_ring<S: Simd>(simd: S, rings: &mut [i8], ring: usize) {
+    strip_at(simd, rings, ring).store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
 }
 
 /// Sets one lane of a ring wherever it is stored.
@@ -203,12 +214,12 @@ impl Decoder {
     /// Takes in a frame, parity transposed, and every group turned as an iteration leaves it.
     #[inline(always)]
     fn load<S: Simd>(&mut self, simd: S, llr: &[i8]) {
-        let (information, parity) = llr.split_at(self.code.kldpc);
+        let parity = &llr[self.code.kldpc..];
         self.shifts.copy_from_slice(&self.schedule.shifts);
         let (groups, q) = (self.code.rows.len(), self.code.q);
         let rings = &mut self.rings[..];
-        for (group, bits) in information.as_chunks().0.iter().enumerate() {
-            load_group(simd, rings, group * RING, bits);
+        for (group, &shift) in self.shifts[..groups].iter().enumerate() {
+            load_group(simd, rings, group * RING, &llr[group * GROUP..], shift);
         }
         // The last columns may be some of those before again.
         for columns in (0..q).step_by(16) {
@@ -222,12 +233,7 @@ impl Decoder {
             }
         }
         for ring in (groups..groups + q).map(|group| group * RING) {
-            strip_at(simd, rings, ring).store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
-        }
-        for (group, &shift) in self.shifts.iter().enumerate() {
-            if shift > 0 {
-                turn_ring(simd, rings, group * RING, shift);
-            }
+            end_ring(simd, rings, ring);
         }
     }
 

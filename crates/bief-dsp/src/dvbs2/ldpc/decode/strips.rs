@@ -41,7 +41,7 @@ pub(super) fn strip_at<S: Simd>(simd: S, rings: &[i8], place: usize) -> i8x64<S>
 
 /// The ring that begins at a place.
 #[inline(always)]
-pub(super) fn ring_at(rings: &mut [i8], place: usize) -> &mut [i8; RING] {
+fn ring_at(rings: &mut [i8], place: usize) -> &mut [i8; RING] {
     rings[place..].first_chunk_mut().expect("there is a ring for each group")
 }
 
@@ -162,25 +162,6 @@ pub(super) fn tell_strips<S: Simd, const N: usize>(
     }
 }
 
-#[inline(always)]
-fn strips_at<S: Simd>(simd: S, rings: &[i8], places: &Places) -> [i8x64<S>; STRIPS] {
-    let mut strips = [i8x64::splat(simd, 0); STRIPS];
-    for (strip, place) in strips.iter_mut().zip(places) {
-        *strip = strip_at(simd, rings, *place as usize);
-    }
-    strips
-}
-
-/// Turns a ring, which is not turned, so that bit i is at place i + shift (mod 360).
-#[inline(always)]
-pub(super) fn turn_ring<S: Simd>(simd: S, rings: &mut [i8], ring: usize, shift: u16) {
-    let strips = strips_at(simd, rings, &places_of(ring, GROUP as u16 - shift));
-    let ring = ring_at(rings, ring);
-    for (strip, lanes) in strips.into_iter().enumerate() {
-        store_strip(ring, strip, lanes);
-    }
-}
-
 /// Tells a group of bits that has been told by another block of the layer: what their message changes is added to what they have become.
 #[inline(always)]
 pub(super) fn tell_repeat<S: Simd, const FIRST: bool>(
@@ -191,7 +172,10 @@ pub(super) fn tell_repeat<S: Simd, const FIRST: bool>(
     message: &mut Lanes,
     extrinsic: &Lanes,
 ) {
-    let posteriors = strips_at(simd, rings, places);
+    let mut posteriors = [i8x64::splat(simd, 0); STRIPS];
+    for (posterior, place) in posteriors.iter_mut().zip(places) {
+        *posterior = strip_at(simd, rings, *place as usize);
+    }
     let ring = ring_at(rings, ring);
     for (strip, (checks, posterior)) in checks.iter().zip(&posteriors).enumerate() {
         let new = checks.message(simd, extrinsic.strip(simd, strip));
