@@ -34,7 +34,7 @@ const MAX_POINTS: usize = 16;
 /// QPSK is demapped exactly. 8PSK, and 16APSK with the labels of DVB-S2, use the max-log rule, which takes the nearest
 /// point for each value of a bit: LLR = (min |y - p|² over bit 1 - min |y - p|² over bit 0) / N0. It loses up to 0.03 dB
 /// against the exact rule. The other constellations, where it would lose up to 0.14 dB or look at many points, are demapped by a
-/// table of exact LLRs, which is made for the Es/N0 that the MODCOD needs and scaled to that of the frame.
+/// table of exact LLRs, which is made for the Es/N0 that the MODCOD needs and scaled to that of the frame, to within 0.4 %.
 ///
 /// ```
 /// use bief_dsp::{Complex32, dvbs2::{Demapper, FrameSize}};
@@ -232,7 +232,12 @@ impl Demapper {
         offset: usize,
         llr: &mut [i8],
     ) {
-        let scale = cells.n0 / n0;
+        let scale = Scale::new(cells.n0 / n0);
+        let (length, width) = (self.interleaver.rows(), self.interleaver.width());
+        let mut columns = [0; 8];
+        for (bit, column) in columns.iter_mut().enumerate().take(width) {
+            *column = self.interleaver.bit(0, bit);
+        }
         for first in blocks::<BLOCK>(payload.len()) {
             let Planar { re, im } = payload.block(simd, first).scale(f32x16::splat(simd, gain));
             let pairs: [[u8; BLOCK]; 8] = bytemuck::cast(cells.look_up(simd, re, im).map(u64::to_le));
@@ -240,32 +245,35 @@ impl Demapper {
             for (row, pair) in rows.iter_mut().zip(pairs) {
                 *row = u8x16::load_array(simd, pair);
             }
-            let bits = transpose::<S, 4>(rows);
-            for (bit, counts) in bits.into_iter().enumerate().take(self.interleaver.width()) {
-                let (low, high) = counts.bitcast::<i8x16<S>>().widen();
-                let (low, high) = low.combine(high).widen();
-                let mut scaled = low.combine(high).to_float::<f32x16<S>>() * scale;
-                // The table is that of the quadrant where both parts are positive.
-                if let Some([of_re, of_im]) = cells.signs {
-                    let one = f32x16::splat(simd, 1.0);
-                    scaled = if bit == of_re { scaled * one.copysign(re) } else { scaled };
-                    scaled = if bit == of_im { scaled * one.copysign(im) } else { scaled };
+            let [a, b, c, d, e, f, g, h] = transpose::<S, 4>(rows);
+            let halves = [a.combine(b).combine(c.combine(d)), e.combine(f).combine(g.combine(h))];
+            let mut bits = [[0; BLOCK]; 8];
+            for (half, bits) in halves.into_iter().zip(bits.as_chunks_mut::<4>().0) {
+                *bits = bytemuck::cast::<[i8; 64], _>(scale.of(half.bitcast::<i8x64<S>>()).into());
+            }
+            // The table is that of the quadrant where both parts are positive.
+            if let Some([of_re, of_im]) = cells.signs {
+                mirror(simd, &mut bits[of_re], re);
+                mirror(simd, &mut bits[of_im], im);
+            }
+            let first = offset + first;
+            for (bit, (counts, column)) in bits.iter().zip(columns).enumerate().take(width) {
+                match llr.get_mut(column + first..).and_then(<[i8]>::first_chunk_mut) {
+                    Some(room) if first + BLOCK <= length => *room = *counts,
+                    _ => self.store_some(counts, first, bit, llr),
                 }
-                self.store_some(scaled, offset + first, bit, llr);
             }
         }
     }
 
-    /// Writes the LLRs of one label bit of a block of symbols, but for what lies behind the codeword.
-    #[inline(always)]
-    fn store_some<S: Simd>(&self, bit: f32x16<S>, first: usize, index: usize, llr: &mut [i8]) {
+    /// Writes the LLRs of one label bit of a block of symbols, which does not lie in the codeword as a whole, as far as it does.
+    #[cold]
+    #[inline(never)]
+    fn store_some(&self, counts: &[i8; BLOCK], first: usize, index: usize, llr: &mut [i8]) {
         let place = self.interleaver.bit(first, index);
         let count = self.interleaver.rows().saturating_sub(first).min(llr.len().saturating_sub(place));
-        if count >= BLOCK {
-            quantise(bit, chunk_mut(llr, place));
-        } else if count > 0 {
-            let mut counts = [0; BLOCK];
-            quantise(bit, &mut counts);
+        if count > 0 {
+            let count = count.min(BLOCK);
             llr[place..place + count].copy_from_slice(&counts[..count]);
         }
     }
@@ -277,6 +285,62 @@ impl Demapper {
             quantise(bit * scale, chunk_mut(llr, self.interleaver.bit(first, i)));
         }
     }
+}
+
+/// What counts of a table are multiplied by: eight significant bits, so that integers of 16 bits do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Scale {
+    /// 0 to 256.
+    factor: i16,
+    /// Behind the binary point of it.
+    places: u32,
+}
+
+impl Scale {
+    /// Bits of a factor, and places of the smallest: beyond, all counts become 0.
+    const BITS: i32 = 8;
+    const MOST_PLACES: i32 = 15;
+
+    /// The nearest one; for numbers that are too large, and infinity, the largest.
+    fn new(scale: f32) -> Scale {
+        const LARGEST: f32 = 255.0;
+        let scale = scale.clamp(0.0, LARGEST);
+        // 2^exponent is the highest power of two in it.
+        let exponent = (scale.to_bits() >> 23) as i32 - 127;
+        let places = (Self::BITS - 1 - exponent).clamp(0, Self::MOST_PLACES);
+        Scale { factor: (scale * (places as f32).exp2()).round() as i16, places: places as u32 }
+    }
+
+    /// As a number.
+    fn value(self) -> f32 {
+        f32::from(self.factor) / (self.places as f32).exp2()
+    }
+
+    /// Counts times this: rounded, halves up, and saturated at ±127.
+    #[inline(always)]
+    fn of<S: Simd>(self, counts: i8x64<S>) -> i8x64<S> {
+        let (low, high) = counts.widen();
+        let (low, high) = (low * self.factor, high * self.factor);
+        let scaled = if self.places == 0 {
+            low.saturating_narrow(high)
+        } else {
+            // With the last place that is cut off still there: adding half of it before would overflow.
+            let places = self.places - 1;
+            (((low >> places) + 1) >> 1).saturating_narrow(((high >> places) + 1) >> 1)
+        };
+        scaled.max(-(MAX as i8))
+    }
+}
+
+/// Negates the counts of symbols whose part is negative.
+#[inline(always)]
+fn mirror<S: Simd>(simd: S, counts: &mut [i8; BLOCK], part: f32x16<S>) {
+    let mut is_negative = [0; BLOCK];
+    for (negative, bits) in is_negative.iter_mut().zip(part.to_bits().to_array()) {
+        *negative = (bits.cast_signed() >> 31) as i8;
+    }
+    let (is_negative, all) = (i8x16::load_array(simd, is_negative), i8x16::load_array(simd, *counts));
+    *counts = ((all ^ is_negative) - is_negative).into();
 }
 
 /// Half of |y - p|² - |y - q|² for the nearest of four points on each side of an axis of 8PSK, y being `x` along
@@ -666,6 +730,29 @@ mod tests {
                 assert!(llr == expected, "{modcod} {level}");
             }
         }
+    }
+
+    #[test]
+    fn counts_of_a_table_are_scaled_to_the_nearest() {
+        let all: [i8; 64] = std::array::from_fn(|lane| (5 * lane as i32 - 127).clamp(-127, 127) as i8);
+        let scaled = |scale: Scale, level: Level| -> [i8; 64] {
+            dispatch!(level, simd => scale.of(i8x64::load_array(simd, all)).into())
+        };
+        for number in
+            [0.0, 1e-9, 0.003, 0.02, 0.24, 0.5, 0.77, 0.999, 1.0, 1.004, 1.9, 2.0, 3.3, 63.0, 254.9, 255.0, 1e9]
+        {
+            let scale = Scale::new(number);
+            let of = number.min(255.0);
+            assert!((scale.value() - of).abs() <= of / 255.0 + 1e-4, "{number}: {scale:?}");
+            for level in Level::all() {
+                for (count, scaled) in all.into_iter().zip(scaled(scale, level)) {
+                    let expected = (f32::from(count) * scale.value() + 0.5).floor().clamp(-127.0, 127.0);
+                    assert_eq!(f32::from(scaled), expected, "{count} times {number}, {level}");
+                }
+            }
+        }
+        assert_eq!(Scale::new(f32::INFINITY), Scale::new(255.0));
+        assert_eq!(Scale::new(f32::NAN).value(), 0.0);
     }
 
     #[test]

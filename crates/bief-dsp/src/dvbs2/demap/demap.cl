@@ -99,7 +99,8 @@ void demap(
             uint column = clamp(re * points->per_unit, 0.0f, SIDE - 1.0f), row = clamp(im * points->per_unit, 0.0f, SIDE - 1.0f);
             uint cell = isnan(re + im) ? SIDE * SIDE : row * SIDE + column;
             for (uint bit = 0; bit < kind->width; bit++) {
-                float value = (float)((__global const char *)(cells + cell))[bit] * scale;
+                // Exact: factors of tables have eight significant bits.
+                float value = floor((float)((__global const char *)(cells + cell))[bit] * scale + 0.5f);
                 if ((float)bit == points->of_re) value *= copysign(1.0f, y.x);
                 if ((float)bit == points->of_im) value *= copysign(1.0f, y.y);
                 put(llrs, kind, symbol, bit, value);

@@ -1,6 +1,6 @@
 //! The demapper for devices: its text, and what it reads of a kind of frame.
 
-use super::{COUNTS, Demapper, MAX_POINTS, Rule};
+use super::{COUNTS, Demapper, MAX_POINTS, Rule, Scale};
 use crate::dvbs2::{Layout, Pls, SignalLevel, VlSnr};
 
 /// What the kernels of [`DemapTables::SOURCE`] read of a kind of frame, in the layout of their structures.
@@ -19,8 +19,18 @@ pub struct DemapTables {
     /// Which of the two kernels it takes.
     pub kernel: DemapKernel,
     counts: f32,
-    /// Nearness is in proportion to symbols.
-    is_linear: bool,
+    nearness: Nearness,
+}
+
+/// How LLRs follow from symbols.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Nearness {
+    /// In proportion to them.
+    Linear,
+    /// From their squares, too.
+    Square,
+    /// By a table.
+    Table,
 }
 
 /// One of the kernels, with what it reads.
@@ -93,25 +103,35 @@ impl DemapTables {
         [twice_re, twice_im, energy].iter().for_each(|parts| points.extend_from_slice(*parts));
         points.extend([sine, cosine, per_unit, reach, of_re, of_im]);
         let kernel = DemapKernel::Payload { kind, points, cells };
-        let is_linear = matches!(rule, Rule::Qpsk | Rule::Psk8);
-        Some(Self { items: layout.payload_symbols(), kernel, counts, is_linear })
+        let nearness = match rule {
+            Rule::Qpsk | Rule::Psk8 => Nearness::Linear,
+            Rule::Apsk16 => Nearness::Square,
+            Rule::Table(_) => Nearness::Table,
+        };
+        Some(Self { items: layout.payload_symbols(), kernel, counts, nearness })
     }
 
     fn of_vl_snr(kind: VlSnr) -> Self {
         let (sources, times) = kind.sources();
         let places = kind.runs().flat_map(|(data, _)| data).map(|place| place as u32).collect();
         let items = sources.len();
-        Self { items, kernel: DemapKernel::VlSnr { sources, places, times }, counts: COUNTS, is_linear: true }
+        Self {
+            items,
+            kernel: DemapKernel::VlSnr { sources, places, times },
+            counts: COUNTS,
+            nearness: Nearness::Linear,
+        }
     }
 
     /// What the kernels multiply nearness by, and symbols before: in the order in which cores do it, so that both round alike. Not numbers
     /// where the noise has no variance.
     pub fn factors(&self, received: SignalLevel) -> [f32; 2] {
         let (n0, gain) = (received.n0, received.gain());
-        match self.is_linear {
+        match self.nearness {
             _ if n0.is_nan() || n0 < 0.0 => [f32::NAN; 2],
-            true => [self.counts * (gain / n0), 1.0],
-            false => [self.counts / n0, gain],
+            Nearness::Linear => [self.counts * (gain / n0), 1.0],
+            Nearness::Square => [self.counts / n0, gain],
+            Nearness::Table => [Scale::new(self.counts / n0).value(), gain],
         }
     }
 }
