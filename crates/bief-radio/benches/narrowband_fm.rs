@@ -95,12 +95,12 @@ fn main() {
             }
         }
     }
-    let over_one = |speeds: &[f64]| spread(speeds.iter().zip(&one).map(|(speed, one)| speed / one).collect()).1;
+    let over_one = |speeds: &[f64]| spread(speeds.iter().zip(&one).map(|(speed, one)| speed / one).collect(), 2).1;
     println!("{:<44} {:>8}   range", "Msamples/s", "median");
-    println!("{:<44} {}", "one core", spread(one.clone()).1);
-    println!("{:<44} {}", "two cores by their schedule", spread(two.clone()).1);
-    println!("{:<44} {}", "two replicas of the channel filter", spread(replicas.clone()).1);
+    println!("{:<44} {}", "one core", spread(one.clone(), 1).1);
+    println!("{:<44} {}", "two cores by their schedule", spread(two.clone(), 1).1);
+    println!("{:<44} {}", "two replicas of the channel filter", spread(replicas.clone(), 1).1);
     println!("{:<44} {}", "two cores by their schedule, over one", over_one(&two));
     println!("{:<44} {}", "two replicas, over one core", over_one(&replicas));
-    println!("{:<44} {}", "80-tap decimating FIR", spread(filter).1);
+    println!("{:<44} {}", "80-tap decimating FIR", spread(filter, 1).1);
 }

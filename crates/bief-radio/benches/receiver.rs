@@ -98,14 +98,14 @@ fn measure(bytes: &Arc<[u8]>, pls: Pls) {
         two.push(receive(bytes, pls, 2, round == 0).0);
     }
     let ratios = two.iter().zip(&one).map(|(two, one)| two / one).collect();
-    let (one, one_text) = spread(one);
-    let (two, two_text) = spread(two);
-    let (fir, fir_text) = spread(filter);
+    let (one, one_text) = spread(one, 1);
+    let (two, two_text) = spread(two, 1);
+    let (fir, fir_text) = spread(filter, 1);
     println!("{:<44} {:>8}   range", "", "median");
     println!("{:<44} {one_text}", "one core, Mb/s of information");
     println!("{:<44} {two_text}", "two cores by their plan, Mb/s");
-    println!("{:<44} {}", "two cores over one, per round", spread(ratios).1);
-    println!("{:<44} {}", "finding the signal, ms", spread(found).1);
+    println!("{:<44} {}", "two cores over one, per round", spread(ratios, 2).1);
+    println!("{:<44} {}", "finding the signal, ms", spread(found, 1).1);
     println!("{:<44} {fir_text}", "80-tap decimating FIR, Msamples/s");
     let scale = REFERENCE_FIR / fir;
     println!("{:<44} {:8.1}", "one core, scaled to 408 Msamples/s of the FIR", one * scale);

@@ -29,9 +29,9 @@ pub(crate) fn fir() -> f64 {
     16_384.0 / best / 1e6
 }
 
-/// The median, and it in words with the least and the greatest.
-pub(crate) fn spread(mut values: Vec<f64>) -> (f64, String) {
+/// The median, and it in words with the least and the greatest, with so many digits behind the point.
+pub(crate) fn spread(mut values: Vec<f64>, digits: usize) -> (f64, String) {
     values.sort_by(f64::total_cmp);
     let median = values[values.len() / 2];
-    (median, format!("{median:8.1}   {:.1} .. {:.1}", values[0], values[values.len() - 1]))
+    (median, format!("{median:8.digits$}   {:.digits$} .. {:.digits$}", values[0], values[values.len() - 1]))
 }
