@@ -67,9 +67,7 @@ impl Bench {
         self.notes.extend(report.notes.iter().map(|note| format!("{}: {note}.", subject.name)));
         Ok(Trial { planned_ns, report })
     }
-}
 
-impl Bench {
     /// What a frame takes on the slower of two cores, each of which has its half of a chain and hands nothing over: no plan of
     /// these stages can be faster. `None` for chains without halves, and on a machine of one core.
     pub(super) fn apart_ns(&self, subject: &Subject, planned_ns: f64) -> Result<Option<f64>> {
