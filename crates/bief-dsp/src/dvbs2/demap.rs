@@ -287,17 +287,17 @@ impl Demapper {
     }
 }
 
-/// What counts of a table are multiplied by: eight significant bits, so that integers of 16 bits do.
+/// What the counts of a table are multiplied by: eight significant bits, so that products fit 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
     /// 0 to 256.
     factor: i16,
-    /// Behind the binary point of it.
+    /// How many of its bits are behind the binary point.
     places: u32,
 }
 
 impl Scale {
-    /// Bits of a factor, and places of the smallest: beyond, all counts become 0.
+    /// Bits of a factor, and its places at most: with a smaller one, all counts become 0.
     const BITS: i32 = 8;
     const MOST_PLACES: i32 = 15;
 
@@ -324,7 +324,7 @@ impl Scale {
         let scaled = if self.places == 0 {
             low.saturating_narrow(high)
         } else {
-            // With the last place that is cut off still there: adding half of it before would overflow.
+            // A product and a half more may need 17 bits: it is rounded when one place is left.
             let places = self.places - 1;
             (((low >> places) + 1) >> 1).saturating_narrow(((high >> places) + 1) >> 1)
         };
