@@ -2,12 +2,13 @@
 //!
 //! `cargo bench -p bief-radio --bench receiver [-- SYMBOLS]`. For each of three kinds of frames, with pilots, a recording of some
 //! million symbols is transmitted, sent through a channel (noise, carrier and clock offsets), and received from memory several
-//! times, one core and two in turn. As a reference an FIR filter of known work runs in between: 80 real taps on complex samples,
+//! times, one core and two in turn. What two cores have to give is told by two receivers at once, each on one core. As a reference an FIR filter of known work runs in between: 80 real taps on complex samples,
 //! decimating by 2. `BIEF_SIMD=avx2` and others choose the vector instructions.
 
 mod common;
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
 use bief::plan::Profiling;
@@ -58,6 +59,18 @@ fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
     (figures.bits as f64 / report.seconds / 1e6, found)
 }
 
+/// Receives everything twice at once, each time on one core: Mb/s of both.
+fn receive_apart(bytes: &Arc<[u8]>) -> f64 {
+    let programs = [(); 2].map(|()| {
+        let recording = Recording::from_memory("bench", FORMAT, Arc::clone(bytes));
+        let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
+        receiver.to(std::io::sink()).program().unwrap()
+    });
+    let threads = programs.map(|program| thread::spawn(move || program.run().unwrap()));
+    let reports = threads.map(|thread| thread.join().unwrap());
+    reports.iter().map(|report| Figures::of(&report.figures).bits as f64 / report.seconds / 1e6).sum()
+}
+
 /// Each task's time per frame, its share, and how far it is from what arithmetic would allow.
 fn show_tasks(profile: &Profile, pls: Pls, iterations: f64) {
     let machine = Machine::new(fir());
@@ -89,22 +102,25 @@ fn main() {
 }
 
 fn measure(bytes: &Arc<[u8]>, pls: Pls) {
-    let (mut one, mut two, mut filter, mut found) = (vec![], vec![], vec![], vec![]);
+    let (mut one, mut two, mut apart, mut filter, mut found) = (vec![], vec![], vec![], vec![], vec![]);
     for round in 0..ROUNDS {
         filter.push(fir());
         let (speed, seconds) = receive(bytes, pls, 1, round == 0);
         one.push(speed);
         found.push(1e3 * seconds);
         two.push(receive(bytes, pls, 2, round == 0).0);
+        apart.push(receive_apart(bytes));
     }
-    let ratios = two.iter().zip(&one).map(|(two, one)| two / one).collect();
+    let over_one = |speeds: &[f64]| spread(speeds.iter().zip(&one).map(|(speed, one)| speed / one).collect(), 2).1;
+    let (ratios, apart) = (over_one(&two), over_one(&apart));
     let (one, one_text) = spread(one, 1);
     let (two, two_text) = spread(two, 1);
     let (fir, fir_text) = spread(filter, 1);
     println!("{:<44} {:>8}   range", "", "median");
     println!("{:<44} {one_text}", "one core, Mb/s of information");
     println!("{:<44} {two_text}", "two cores by their plan, Mb/s");
-    println!("{:<44} {}", "two cores over one, per round", spread(ratios, 2).1);
+    println!("{:<44} {ratios}", "two cores over one, per round");
+    println!("{:<44} {apart}", "two receivers at once over one");
     println!("{:<44} {}", "finding the signal, ms", spread(found, 1).1);
     println!("{:<44} {fir_text}", "80-tap decimating FIR, Msamples/s");
     let scale = REFERENCE_FIR / fir;

@@ -12,7 +12,11 @@ use crate::wait::{WaitPolicy, Waited};
 use crate::wire::WireInfo;
 
 /// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
-const DEFAULT_DEPTH: usize = 4;
+pub(crate) const DEFAULT_DEPTH: usize = 4;
+/// How long threads that share a core work on what lies in a ring, so that changes of threads cost little beside it (a core needs 2 to 3 us
+/// for one); and how many batches there are for that at most.
+const TURN_NS: f64 = 300_000.0;
+const MOST_OF_TURN: f64 = 64.0;
 /// What the batches of a ring take at most, unless its depth is set or it needs more to have one for each replica: frames that go round in
 /// more memory have left the caches before they are read.
 const RING_BYTES: f64 = 4e6;
@@ -132,9 +136,9 @@ impl Contents {
         Self { batch, buffers: crossing.iter().map(buffer).collect() }
     }
 
-    /// How many of them a ring holds for so many replicas of its larger side, unless its depth is set.
-    pub(crate) fn slots(&self, replicas: usize) -> usize {
-        DEFAULT_DEPTH.saturating_mul(replicas).min((RING_BYTES / self.bytes()) as usize).max(replicas)
+    /// How many of them a ring holds for so many replicas of its larger side, and for such a [`turn`], unless its depth is set.
+    pub(crate) fn slots(&self, replicas: usize, turn: usize) -> usize {
+        DEFAULT_DEPTH.saturating_mul(replicas).max(turn).min((RING_BYTES / self.bytes()) as usize).max(replicas)
     }
 
     /// What they take.
@@ -142,6 +146,11 @@ impl Contents {
         let buffers = self.buffers.iter().map(|&(format, count)| format.bytes(count, 1));
         (size_of::<Slot>() + self.batch) as f64 + buffers.sum::<f64>()
     }
+}
+
+/// Batches of a plan with this period that lie in a ring where its threads share cores.
+pub(crate) fn turn(period_ns: f64) -> usize {
+    (TURN_NS / period_ns).min(MOST_OF_TURN) as usize
 }
 
 /// Room for a batch, in plain memory, or in `memory` where that is chosen.
@@ -210,6 +219,8 @@ pub(crate) struct Ends {
     pub(crate) senders: (usize, usize),
     pub(crate) receivers: (usize, usize),
     pub(crate) least: usize,
+    /// Batches of a [`turn`]; 0 where threads have cores of their own.
+    pub(crate) turn: usize,
     /// Batches for one replica of the larger side, if that is set.
     pub(crate) depth: Option<usize>,
     /// Whether it may hold more while a thread is held up. Nobody takes the core of a device's lanes.
@@ -223,6 +234,7 @@ impl Ends {
             senders: (before.threads, before.gather),
             receivers: (after.threads, after.gather),
             least: before.ahead,
+            turn: 0,
             depth: after.depth.or(depth),
             grows: before.device.is_none() && after.device.is_none(),
         }
@@ -230,10 +242,11 @@ impl Ends {
 
     /// How many batches the ring holds. Where replicas have several at a time, all of these fit, and one more.
     pub(crate) fn slots(self, contents: &Contents) -> usize {
-        let Self { senders: (senders, sent), receivers: (receivers, taken), least, depth, .. } = self;
+        let Self { senders: (senders, sent), receivers: (receivers, taken), least, turn, depth, .. } = self;
         let gathered = (senders.saturating_mul(sent)).max(receivers.saturating_mul(taken)).saturating_add(1);
         let replicas = senders.max(receivers);
-        let alone = depth.map_or_else(|| contents.slots(replicas), |depth| depth.saturating_mul(replicas)).max(least);
+        let alone =
+            depth.map_or_else(|| contents.slots(replicas, turn), |depth| depth.saturating_mul(replicas)).max(least);
         if sent.max(taken) > 1 { alone.max(gathered) } else { alone }
     }
 
@@ -256,12 +269,20 @@ mod tests {
 
     #[test]
     fn each_replica_has_room_for_a_batch_however_large() {
-        let slots = |frame: usize, replicas| {
-            Contents { batch: 1, buffers: [(Format::of::<u8>(), frame)].into() }.slots(replicas)
+        let of_turn = |frame: usize, replicas, turn| {
+            Contents { batch: 1, buffers: [(Format::of::<u8>(), frame)].into() }.slots(replicas, turn)
         };
+        let slots = |frame, replicas| of_turn(frame, replicas, 0);
         assert_eq!([1000, 450_000, 900_000, 2_000_000].map(|frame| slots(frame, 2)), [8, 8, 4, 2]);
         assert_eq!(slots(1 << 40, 3), 3);
         assert_eq!(slots(1, usize::MAX), usize::MAX);
+        assert_eq!([1000, 450_000, 2_000_000].map(|frame| of_turn(frame, 2, 24)), [24, 8, 2]);
+        assert_eq!(of_turn(1000, 2, 5), 8);
+    }
+
+    #[test]
+    fn a_turn_is_of_so_much_time() {
+        assert_eq!([0.0, 100.0, 12_500.0, 300_000.0, 1e9].map(turn), [64, 64, 24, 1, 0]);
     }
 
     #[test]

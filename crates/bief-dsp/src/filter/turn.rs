@@ -20,7 +20,7 @@ pub(super) const MOST: usize = 1536;
 const LARGEST: f64 = 16_384.0;
 const MOST_SHIFT: f64 = 30.0;
 /// How many bytes ahead samples are prefetched: they have come when their turn does.
-const AHEAD: usize = 2048;
+const AHEAD: usize = 3072;
 
 /// Samples as they were recorded: bytes, little-endian, real parts first.
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +158,8 @@ pub(super) struct Turned {
     /// As many of these as there are samples in a part.
     words: Aligned<[i16; 2]>,
     count: usize,
+    /// The bytes of a part of which some are missing.
+    padded: Vec<u8>,
     /// Powers of the carrier.
     powers: [Vec<f64>; 2],
 }
@@ -173,6 +175,7 @@ impl Turned {
             floats: Vec::with_capacity(vectors),
             words: Aligned::new(MOST),
             count: 0,
+            padded: Vec::with_capacity(MOST * 8),
             powers: [Vec::with_capacity(MOST), Vec::with_capacity(MOST)],
         }
     }
@@ -249,7 +252,7 @@ impl Turned {
         let (bytes, each, count) = (recorded.bytes(), recorded.each(), self.count);
         let inside = usize::try_from(first).ok().and_then(|first| {
             let rest = bytes.get(first.checked_mul(each)?..)?;
-            rest.get(AHEAD..AHEAD + count * each).into_iter().for_each(self.prefetch);
+            (self.prefetch)(&rest[AHEAD.min(rest.len())..(AHEAD + count * each).min(rest.len())]);
             rest.get(..count * each)
         });
         match inside {
@@ -295,19 +298,20 @@ impl Turned {
     #[cold]
     #[inline(never)]
     fn turn_at_edge(&mut self, level: Level, recorded: Recorded<'_>, first: i64, arrangement: Arrangement) {
-        let (bytes, each) = (recorded.bytes(), recorded.each());
-        let samples = (bytes.len() / each) as i64;
-        let mut padded = [0; MOST * 8];
-        let padded = &mut padded[..self.count * each];
-        let is_there = |index: usize| first.checked_add(index as i64).filter(|sample| (0..samples).contains(sample));
-        for (index, place) in padded.chunks_exact_mut(each).enumerate() {
-            if let Some(sample) = is_there(index) {
-                place.copy_from_slice(&bytes[sample as usize * each..][..each]);
-            }
+        let (bytes, each, count) = (recorded.bytes(), recorded.each(), self.count);
+        let index = |sample: i64| sample.saturating_sub(first).clamp(0, count as i64) as usize;
+        let there = index(0)..index((bytes.len() / each) as i64);
+        let mut padded = std::mem::take(&mut self.padded);
+        padded.resize(count * each, 0);
+        if !there.is_empty() {
+            // It is not negative: the first one there is that of number 0 or `first`.
+            let sample = first.max(0) as usize;
+            padded[there.start * each..there.end * each].copy_from_slice(&bytes[sample * each..][..there.len() * each]);
         }
-        self.turn_inside(level, recorded.with_bytes(padded), arrangement);
-        let (count, numbers) = (self.count, self.words.as_flattened_mut());
-        for index in (0..count).filter(|&index| is_there(index).is_none()) {
+        self.turn_inside(level, recorded.with_bytes(&padded), arrangement);
+        self.padded = padded;
+        let numbers = self.words.as_flattened_mut();
+        for index in (0..there.start).chain(there.end..count) {
             let (re, im) = match arrangement {
                 Arrangement::Pairs => (index / 2 * 4 + index % 2, index / 2 * 4 + index % 2 + 2),
                 Arrangement::Apart => (index, count + index),

@@ -12,7 +12,7 @@ use crate::recording::Stored;
 
 const NAME: &str = "read frames";
 /// Bytes of a window that are prefetched: the filter prefetches the others while it works.
-const FRONT: usize = 4096;
+const FRONT: usize = 16_384;
 
 /// Reads the windows of PLFRAMEs from where they lie in a recording. Each is read by itself: most of the time of this task is that of the
 /// system, which copies the bytes of a file, on as many cores as there are replicas.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bief_machine::mapper::MapSettings;
 use bief_schedule::{Platform, Profile, Schedule};
 
-use crate::boundary::Ends;
+use crate::boundary::{Ends, turn};
 use crate::check;
 use crate::device::{Device, Lane, crossing_bytes, keep_there};
 use crate::dot;
@@ -184,8 +184,10 @@ impl Pipeline {
         self
     }
 
-    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1. Unless set these are 4, or fewer,
-    /// but 1 at least, where all of them would take more than 4 MB: what goes round in more memory has left the caches before it is read. A pipeline never
+    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1. Unless set these are 4; where the
+    /// threads of a plan share cores, as many as pass in 300 us by the plan, but 64 at most, if that is more, as each works on until there is nothing left
+    /// or no room, and to go from one to another takes time. They are fewer, but 1 at least, where all of them would take more than 4 MB: what goes
+    /// round in more memory has left the caches before it is read. A pipeline never
     /// holds more frames than its rings and threads have room for
     /// ([`Report::max_frames_in_flight`](crate::Report::max_frames_in_flight)): a slow stage makes those before it wait.
     ///
@@ -232,7 +234,8 @@ impl Pipeline {
     /// What is on both sides of the ring between two stages. Threads with a real-time class make no slots while they run.
     fn ends(&self, before: &StagePlan, after: &StagePlan) -> Ends {
         let ends = Ends::of(before, after, self.depth);
-        Ends { grows: ends.grows && self.real_time.is_none(), ..ends }
+        let turn = self.planned_period_ns.filter(|_| self.shared_cores.are_any()).map_or(0, turn);
+        Ends { turn, grows: ends.grows && self.real_time.is_none(), ..ends }
     }
 
     fn set_depth_before(&mut self, stage: usize, batches: usize) -> Result<()> {

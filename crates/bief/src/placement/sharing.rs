@@ -18,9 +18,14 @@ impl SharedCores {
         Self(if schedule.is_oversubscribed() { schedule.cores().clone() } else { BTreeMap::new() })
     }
 
+    /// Whether any are shared.
+    pub(crate) fn are_any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// The machine with these cores alone, unless places are told one by one.
     pub(crate) fn part_of<'m>(&self, machine: &'m Machine, policy: &Policy) -> Cow<'m, Machine> {
-        if self.0.is_empty() || matches!(policy, Policy::Explicit(_)) {
+        if !self.are_any() || matches!(policy, Policy::Explicit(_)) {
             return Cow::Borrowed(machine);
         }
         let most = |kind: &str| self.0.get(kind).map_or(usize::MAX, |&cores| cores as usize);

@@ -303,7 +303,7 @@ impl Shared<'_> {
         self.crossing = boundary::crossing(wires, cut);
         let contents = Contents::new(&self.crossing, wires, frames);
         // Those of a ring between two replicas, and the two that these hold.
-        let slots = contents.slots(1) + 2;
+        let slots = contents.slots(1, 0) + 2;
         self.slots = (0..slots).map(|_| boundary::slot(&contents, None)).collect::<Result<_>>()?;
         Ok(())
     }

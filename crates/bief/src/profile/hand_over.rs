@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bief_machine::clock::{nanoseconds, process_time, thread_time};
 
 use super::usual_ns;
+use crate::boundary;
 use crate::chain::Chain;
 use crate::error::Result;
 use crate::machine::{Core, Machine};
@@ -97,13 +98,14 @@ pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work_ns: [u
     let work = Duration::from_nanos(all).clamp(WORK_OF_ALL[0], WORK_OF_ALL[1]);
     // Two cores work.
     let batches = (2 * LONG.as_nanos() / work.as_nanos()) as u32;
+    let turn = boundary::turn(work.as_nanos() as f64 / 2.0);
     let steps = steps_in(work);
     let [first, _, last] = work_ns.map(|ns| (steps as f64 * (ns as f64 / all as f64).min(MOST_OF_ONE)) as u64);
     let parts = [first, steps - first - last, last];
     let mut beyond = Vec::new();
     while beyond.is_empty() || beyond.len() < ROUNDS && start.elapsed() < time {
-        let apart_ns = period_ns([steps / 2, 0, steps / 2], batches, &apart.parse()?, here)?;
-        let shared_ns = period_ns(parts, batches, &shared.parse()?, here)?;
+        let apart_ns = period_ns([steps / 2, 0, steps / 2], batches, None, &apart.parse()?, here)?;
+        let shared_ns = period_ns(parts, batches, Some(turn), &shared.parse()?, here)?;
         beyond.push((2.0 * (shared_ns - apart_ns) / 3.0).max(0.0) as u64);
     }
     beyond.sort_unstable();
@@ -111,8 +113,14 @@ pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work_ns: [u
 }
 
 /// The period of a source, a stage in two replicas and a sink with so many steps of work each, for so many batches; the second is left out
-/// where it has none. The first quarter does not count: new threads are on their way to their cores, and rings fill.
-fn period_ns([fill, work, take]: [u64; 3], batches: u32, policy: &Policy, here: &Machine) -> Result<f64> {
+/// where it has none. Where threads share cores, their rings are those of such a turn. The first quarter does not count: new threads are on their way to their cores, and rings fill.
+fn period_ns(
+    [fill, work, take]: [u64; 3],
+    batches: u32,
+    turn: Option<usize>,
+    policy: &Policy,
+    here: &Machine,
+) -> Result<f64> {
     let mut chain = Chain::new();
     let fill = few_batches(batches, move || {
         steps(fill);
@@ -137,7 +145,12 @@ fn period_ns([fill, work, take]: [u64; 3], batches: u32, policy: &Policy, here: 
         Ok(Flow::Next)
     };
     chain.add(sink::for_each(take), &numbers);
-    chain.build()?.pipeline_as_marked()?.place(policy, here)?.run()?;
+    let mut pipeline = chain.build()?.pipeline_as_marked()?;
+    if let Some(turn) = turn {
+        // For each of two replicas.
+        pipeline = pipeline.depth(turn.div_ceil(2).max(boundary::DEFAULT_DEPTH))?;
+    }
+    pipeline.place(policy, here)?.run()?;
     Ok(took.load(Ordering::Relaxed) as f64 / f64::from(batches - first))
 }
 
