@@ -175,7 +175,9 @@ mod tests {
         let mut frame = [0.5; NUMBERS];
         go_over(&mut frame);
         assert_eq!(frame, [0.5_f32 * 0.999 + 0.001; NUMBERS]);
-        assert!(turns(100) > turns(10) && turns(10) > 1_000, "{} in 10 us", turns(10));
+        // How many turns that is, a busy machine decides.
+        assert!(turns(100).abs_diff(10 * turns(10)) <= 10, "{} in 10 us, {} in 100", turns(10), turns(100));
+        assert_ne!(speedup::Work(2).done(1), speedup::Work(1).done(1));
     }
 
     #[test]
