@@ -16,7 +16,7 @@ use bief::schedule::strategy::{Exact, Strategy};
 use bief::schedule::{CoreKind, Platform, Profile, Schedule, Stage};
 use bief::{Application, Program, Report};
 use bief_radio::{NarrowbandFm, Recording, SampleFormat};
-use common::{fir, spread};
+use common::{fir, over, spread};
 use num_complex::Complex32;
 
 const ROUNDS: usize = 9;
@@ -95,12 +95,11 @@ fn main() {
             }
         }
     }
-    let over_one = |speeds: &[f64]| spread(speeds.iter().zip(&one).map(|(speed, one)| speed / one).collect(), 2).1;
     println!("{:<44} {:>8}   range", "Msamples/s", "median");
     println!("{:<44} {}", "one core", spread(one.clone(), 1).1);
     println!("{:<44} {}", "two cores by their schedule", spread(two.clone(), 1).1);
     println!("{:<44} {}", "two replicas of the channel filter", spread(replicas.clone(), 1).1);
-    println!("{:<44} {}", "two cores by their schedule, over one", over_one(&two));
-    println!("{:<44} {}", "two replicas, over one core", over_one(&replicas));
+    println!("{:<44} {}", "two cores by their schedule, over one", over(&one, &two));
+    println!("{:<44} {}", "two replicas, over one core", over(&one, &replicas));
     println!("{:<44} {}", "80-tap decimating FIR", spread(filter, 1).1);
 }

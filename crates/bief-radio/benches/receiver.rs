@@ -1,9 +1,10 @@
 //! The whole receiver, from memory to memory: information per second on one core, and on two by their plan.
 //!
-//! `cargo bench -p bief-radio --bench receiver [-- SYMBOLS]`. For each of three kinds of frames, with pilots, a recording of some
+//! `cargo bench -p bief-radio --bench receiver [-- SYMBOLS]`. For each of four kinds of frames, with pilots, a recording of some
 //! million symbols is transmitted, sent through a channel (noise, carrier and clock offsets), and received from memory several
-//! times, one core and two in turn. What two cores have to give is told by two receivers at once, each on one core. As a reference an FIR filter of known work runs in between: 80 real taps on complex samples,
-//! decimating by 2. `BIEF_SIMD=avx2` and others choose the vector instructions.
+//! times, one core and two in turn. Two references run in between: two receivers at once, each on one core, show what two cores can
+//! give; an FIR filter of known work (80 real taps on complex samples, decimating by 2) shows how fast the machine is.
+//! `BIEF_SIMD=avx2` and others choose the vector instructions.
 
 mod common;
 
@@ -20,7 +21,7 @@ use bief_radio::Recording;
 use bief_radio::dvbs2::{Figures, Receiver, Settings};
 use common::limits::Machine;
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL, recording};
-use common::{fir, spread};
+use common::{fir, over, spread};
 
 const ROUNDS: usize = 9;
 /// What the reference filter reaches on one core of the machine that published figures are from, Msamples/s.
@@ -33,11 +34,16 @@ const SIGNALS: [(&str, FrameSize, f64); 4] = [
     ("256apsk-3/4", FrameSize::Normal, 20.8),
 ];
 
+/// Finds the signal in a recording.
+fn find(bytes: &Arc<[u8]>) -> Receiver {
+    let recording = Recording::from_memory("bench", FORMAT, Arc::clone(bytes));
+    Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap()
+}
+
 /// Receives everything on so many cores; Mb/s of information, and the seconds that finding the signal took.
 fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
     let start = Instant::now();
-    let recording = Recording::from_memory("bench", FORMAT, Arc::clone(bytes));
-    let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
+    let receiver = find(bytes);
     let found = start.elapsed().as_secs_f64();
     // With what each cut costs.
     let profile = receiver.rehearsal(u64::MAX).unwrap().profile_on(&Here::here(), Profiling::default()).unwrap();
@@ -61,11 +67,7 @@ fn receive(bytes: &Arc<[u8]>, pls: Pls, cores: u32, show: bool) -> (f64, f64) {
 
 /// Receives everything twice at once, each time on one core: Mb/s of both.
 fn receive_apart(bytes: &Arc<[u8]>) -> f64 {
-    let programs = [(); 2].map(|()| {
-        let recording = Recording::from_memory("bench", FORMAT, Arc::clone(bytes));
-        let receiver = Receiver::find(recording, Settings::at(SAMPLES_PER_SYMBOL), |_| ()).unwrap();
-        receiver.to(std::io::sink()).program().unwrap()
-    });
+    let programs = [(); 2].map(|()| find(bytes).to(std::io::sink()).program().unwrap());
     let threads = programs.map(|program| thread::spawn(move || program.run().unwrap()));
     let reports = threads.map(|thread| thread.join().unwrap());
     reports.iter().map(|report| Figures::of(&report.figures).bits as f64 / report.seconds / 1e6).sum()
@@ -111,8 +113,7 @@ fn measure(bytes: &Arc<[u8]>, pls: Pls) {
         two.push(receive(bytes, pls, 2, round == 0).0);
         apart.push(receive_apart(bytes));
     }
-    let over_one = |speeds: &[f64]| spread(speeds.iter().zip(&one).map(|(speed, one)| speed / one).collect(), 2).1;
-    let (ratios, apart) = (over_one(&two), over_one(&apart));
+    let (ratios, apart) = (over(&one, &two), over(&one, &apart));
     let (one, one_text) = spread(one, 1);
     let (two, two_text) = spread(two, 1);
     let (fir, fir_text) = spread(filter, 1);

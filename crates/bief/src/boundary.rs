@@ -12,9 +12,9 @@ use crate::wait::{WaitPolicy, Waited};
 use crate::wire::WireInfo;
 
 /// Batches between one replica and those that follow unless set: enough to ride out a short delay on either side.
-pub(crate) const DEFAULT_DEPTH: usize = 4;
-/// How long threads that share a core work on what lies in a ring, so that changes of threads cost little beside it (a core needs 2 to 3 us
-/// for one); and how many batches there are for that at most.
+const DEFAULT_DEPTH: usize = 4;
+/// How long a thread that shares its core works on what lies in a full ring, so that a change of threads, which takes 2 to 3 us, costs little
+/// beside it; and the most batches for that.
 const TURN_NS: f64 = 300_000.0;
 const MOST_OF_TURN: f64 = 64.0;
 /// What the batches of a ring take at most, unless its depth is set or it needs more to have one for each replica: frames that go round in
@@ -136,9 +136,9 @@ impl Contents {
         Self { batch, buffers: crossing.iter().map(buffer).collect() }
     }
 
-    /// How many of them a ring holds for so many replicas of its larger side, and for such a [`turn`], unless its depth is set.
+    /// [`usual_slots`], as far as memory allows: unless its depth is set, a ring holds so many of them.
     pub(crate) fn slots(&self, replicas: usize, turn: usize) -> usize {
-        DEFAULT_DEPTH.saturating_mul(replicas).max(turn).min((RING_BYTES / self.bytes()) as usize).max(replicas)
+        usual_slots(replicas, turn).min((RING_BYTES / self.bytes()) as usize).max(replicas)
     }
 
     /// What they take.
@@ -148,9 +148,14 @@ impl Contents {
     }
 }
 
-/// Batches of a plan with this period that lie in a ring where its threads share cores.
+/// The batches that a ring has to hold for a turn of a thread that shares its core, by a plan with this period.
 pub(crate) fn turn(period_ns: f64) -> usize {
     (TURN_NS / period_ns).min(MOST_OF_TURN) as usize
+}
+
+/// Slots of a ring for so many replicas of its larger side and such a [`turn`].
+pub(crate) fn usual_slots(replicas: usize, turn: usize) -> usize {
+    DEFAULT_DEPTH.saturating_mul(replicas).max(turn)
 }
 
 /// Room for a batch, in plain memory, or in `memory` where that is chosen.

@@ -29,6 +29,11 @@ pub(crate) fn fir() -> f64 {
     16_384.0 / best / 1e6
 }
 
+/// What speeds are over those of one core, round by round: the median in words, as of [`spread`].
+pub(crate) fn over(one: &[f64], speeds: &[f64]) -> String {
+    spread(speeds.iter().zip(one).map(|(speed, one)| speed / one).collect(), 2).1
+}
+
 /// The median, and it in words with the least and the greatest, with so many digits behind the point.
 pub(crate) fn spread(mut values: Vec<f64>, digits: usize) -> (f64, String) {
     values.sort_by(f64::total_cmp);

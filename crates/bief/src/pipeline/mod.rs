@@ -184,10 +184,10 @@ impl Pipeline {
         self
     }
 
-    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1. Unless set these are 4; where the
-    /// threads of a plan share cores, as many as pass in 300 us by the plan, but 64 at most, if that is more, as each works on until there is nothing left
-    /// or no room, and to go from one to another takes time. They are fewer, but 1 at least, where all of them would take more than 4 MB: what goes
-    /// round in more memory has left the caches before it is read. A pipeline never
+    /// Sets how many batches may lie between two stages for each replica of the larger one, at least 1. Unless set these are 4. Where the
+    /// threads of a plan share cores, a ring holds as many batches as pass in 300 us by the plan, up to 64, if those are more: each thread works
+    /// until it has no batch or no room left, and to go from one thread to another takes a core 2 to 3 us. Where all of them would take more than
+    /// 4 MB, a ring holds fewer, but 1 for each replica at least: what goes round in more memory has left the caches before it is read. A pipeline never
     /// holds more frames than its rings and threads have room for
     /// ([`Report::max_frames_in_flight`](crate::Report::max_frames_in_flight)): a slow stage makes those before it wait.
     ///

@@ -80,6 +80,8 @@ const LONG: Duration = Duration::from_millis(30);
 const ROUNDS: usize = 5;
 /// As much of the work of all as a stage of one thread has at most there, so that replicas level out the cores.
 const MOST_OF_ONE: f64 = 0.375;
+/// Of the stage between the two.
+const REPLICAS: usize = 2;
 
 /// Nanoseconds that cores like this one lose on a batch of each stage to going from one thread to another, where stages share them: what
 /// three stages on two of them, placed as such plans are ([`Policy::Packed`]), the second of which is replicated, take longer than two stages
@@ -98,14 +100,14 @@ pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work_ns: [u
     let work = Duration::from_nanos(all).clamp(WORK_OF_ALL[0], WORK_OF_ALL[1]);
     // Two cores work.
     let batches = (2 * LONG.as_nanos() / work.as_nanos()) as u32;
-    let turn = boundary::turn(work.as_nanos() as f64 / 2.0);
+    let slots = boundary::usual_slots(REPLICAS, boundary::turn(work.as_nanos() as f64 / 2.0));
     let steps = steps_in(work);
     let [first, _, last] = work_ns.map(|ns| (steps as f64 * (ns as f64 / all as f64).min(MOST_OF_ONE)) as u64);
     let parts = [first, steps - first - last, last];
     let mut beyond = Vec::new();
     while beyond.is_empty() || beyond.len() < ROUNDS && start.elapsed() < time {
         let apart_ns = period_ns([steps / 2, 0, steps / 2], batches, None, &apart.parse()?, here)?;
-        let shared_ns = period_ns(parts, batches, Some(turn), &shared.parse()?, here)?;
+        let shared_ns = period_ns(parts, batches, Some(slots), &shared.parse()?, here)?;
         beyond.push((2.0 * (shared_ns - apart_ns) / 3.0).max(0.0) as u64);
     }
     beyond.sort_unstable();
@@ -113,11 +115,12 @@ pub(super) fn switch_ns(core: &Core, here: &Machine, time: Duration, work_ns: [u
 }
 
 /// The period of a source, a stage in two replicas and a sink with so many steps of work each, for so many batches; the second is left out
-/// where it has none. Where threads share cores, their rings are those of such a turn. The first quarter does not count: new threads are on their way to their cores, and rings fill.
+/// where it has none. `slots`: of each ring, where they are not the usual ones of threads that have a core each. The first quarter does not
+/// count: new threads are on their way to their cores, and rings fill.
 fn period_ns(
     [fill, work, take]: [u64; 3],
     batches: u32,
-    turn: Option<usize>,
+    slots: Option<usize>,
     policy: &Policy,
     here: &Machine,
 ) -> Result<f64> {
@@ -127,7 +130,7 @@ fn period_ns(
     });
     let mut numbers = chain.add(source::from_fn(1, fill), ());
     if work > 0 {
-        chain.stage("work").threads(2);
+        chain.stage("work").threads(REPLICAS);
         chain.add(Steps(work), &mut numbers);
     }
     chain.stage("receive");
@@ -146,9 +149,8 @@ fn period_ns(
     };
     chain.add(sink::for_each(take), &numbers);
     let mut pipeline = chain.build()?.pipeline_as_marked()?;
-    if let Some(turn) = turn {
-        // For each of two replicas.
-        pipeline = pipeline.depth(turn.div_ceil(2).max(boundary::DEFAULT_DEPTH))?;
+    if let Some(slots) = slots {
+        pipeline = pipeline.depth(slots.div_ceil(REPLICAS))?;
     }
     pipeline.place(policy, here)?.run()?;
     Ok(took.load(Ordering::Relaxed) as f64 / f64::from(batches - first))
