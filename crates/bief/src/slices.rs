@@ -7,40 +7,40 @@ use crate::sync::Instant;
 
 /// Others that run for so long are not threads that wait for each other, or what these wait for is so long that parking costs nothing.
 pub(crate) const SLICE: Duration = Duration::from_millis(1);
-/// For how many times as long as the slice took all waits park. One alone is taken by the host, or by what seldom runs.
-const RESTS: [u32; 2] = [2, 100];
-/// As many waits in between make a slice one alone.
-const ALONE: u32 = 200;
+/// A slice is one of many if the last one ended no longer ago than so many times what it took: others are taken by the host, or by what
+/// seldom runs.
+const SOON: u32 = 20;
+/// For how many times as long as one of many slices took all waits park.
+const REST: u32 = 100;
 
 /// Whether another program takes the core of a waiting thread when that lets others run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Slices {
-    /// When the last one ended, and for how long nobody is let run from then on.
-    rest: Option<(Instant, Duration)>,
-    /// Waits since then that lost none.
-    kept: u32,
+    /// When the last one ended.
+    last: Option<Instant>,
+    /// For how long nobody is let run from then on.
+    rest: Duration,
 }
 
 impl Slices {
     #[cfg(all(test, bief_loom))]
-    pub(crate) const NONE: Self = Self { rest: None, kept: 0 };
+    pub(crate) const NONE: Self = Self { last: None, rest: Duration::ZERO };
 
     pub(crate) fn are_lost(&self) -> bool {
-        self.rest.is_some_and(|(end, rest)| end.elapsed() < rest)
+        !self.rest.is_zero() && self.last.is_some_and(|last| last.elapsed() < self.rest)
     }
 
-    /// Notes the longest time that others had the core in a wait, and tells if that was a slice.
+    /// Notes the longest time that others had the core in a wait, and tells if that was one of many slices.
     pub(crate) fn learn(&mut self, longest: Duration, lost: &Lost) {
         if longest < SLICE {
-            self.kept = self.kept.saturating_add(1);
-            if self.kept == ALONE {
-                self.rest = None;
-            }
             return;
         }
-        let rest = longest * RESTS[usize::from(self.rest.is_some())];
-        *self = Self { rest: Some((Instant::now(), rest)), kept: 0 };
-        lost.tell(rest);
+        let soon = self.rest + longest * (1 + SOON);
+        let is_one_of_many = self.last.is_some_and(|last| last.elapsed() < soon);
+        *self = Self { last: Some(Instant::now()), rest: if is_one_of_many { longest * REST } else { Duration::ZERO } };
+        if is_one_of_many {
+            lost.tell(self.rest);
+        }
     }
 }
 
@@ -80,17 +80,21 @@ mod tests {
 
     #[test]
     fn threads_that_lose_slices_park_for_as_long_as_these_are_worth() {
+        const SLICES: Duration = Duration::from_millis(100);
         let (mut slices, lost) = (Slices::default(), Lost::new());
-        let rest = |slices: &Slices| slices.rest.map(|(_, rest)| rest);
+        let ago = |slices: &mut Slices, time| slices.last = Some(Instant::now().checked_sub(time).unwrap());
         slices.learn(Duration::from_micros(999), &lost);
-        assert!(!slices.are_lost() && !lost.are_lost(), "threads that wait for each other take as long");
-        slices.learn(Duration::from_secs(3), &lost);
-        assert!(slices.are_lost() && lost.are_lost() && rest(&slices) == Some(Duration::from_secs(6)));
-        slices.learn(Duration::from_secs(3), &lost);
-        assert_eq!(rest(&slices), Some(Duration::from_secs(300)), "one more, soon after");
-        (0..ALONE).for_each(|_| slices.learn(Duration::from_micros(5), &lost));
-        assert!(!slices.are_lost(), "the core is kept");
-        slices.learn(Duration::from_secs(3), &lost);
-        assert_eq!(rest(&slices), Some(Duration::from_secs(6)), "it is one alone");
+        assert!(slices.last.is_none(), "threads that wait for each other take as long");
+        slices.learn(SLICES, &lost);
+        assert!(!slices.are_lost() && !lost.are_lost(), "one alone is no reason to park");
+        slices.learn(SLICES, &lost);
+        assert!(slices.are_lost() && lost.are_lost() && slices.rest == Duration::from_secs(10), "one more, soon after");
+        ago(&mut slices, Duration::from_millis(10_100));
+        assert!(!slices.are_lost());
+        slices.learn(SLICES, &lost);
+        assert!(slices.are_lost(), "the first one after a rest is one of many");
+        ago(&mut slices, Duration::from_millis(12_200));
+        slices.learn(SLICES, &lost);
+        assert!(!slices.are_lost(), "the core was kept for long");
     }
 }
