@@ -62,8 +62,8 @@ struct Ring<S> {
     head: Apart<AtomicU64>,
     /// The number whose receiver's slot is taken next.
     room: Apart<AtomicU64>,
-    /// The number that a consumer had to wait for last.
-    starved: AtomicU64,
+    /// The number that a consumer had to wait for last. It is written at each wait, and what lies around it is read for each slot.
+    starved: Apart<AtomicU64>,
     /// No number from here on is handed over.
     end: Apart<AtomicU64>,
     /// For consumers, any of which may take what is sent.
@@ -179,7 +179,7 @@ pub(crate) fn ring<S: Default + 'static>(
         spares: Spares::new(spare),
         head: Apart(AtomicU64::new(depth)),
         room: Apart(AtomicU64::new(0)),
-        starved: AtomicU64::new(depth),
+        starved: Apart(AtomicU64::new(depth)),
         end: Apart(AtomicU64::new(u64::MAX)),
         filled,
         emptied,
@@ -243,7 +243,7 @@ impl<S> Ring<S> {
             && self.spares.has_any()
             && (!self.has_next()
                 || self.spares.lent() > 0
-                    && self.head.0.load(Ordering::Acquire) < self.starved.load(Ordering::Relaxed) + self.depth)
+                    && self.head.0.load(Ordering::Acquire) < self.starved.0.load(Ordering::Relaxed) + self.depth)
     }
 
     /// Whether a consumer is to be woken when something was sent: for a number that others have to come before, it would sleep again.
@@ -412,7 +412,7 @@ impl<S> Consumer<S> {
                 self.next = ring.end.0.load(Ordering::Acquire);
                 return Err(self.next - ring.depth);
             }
-            ring.starved.store(number, Ordering::Relaxed);
+            ring.starved.0.store(number, Ordering::Relaxed);
             if ring.shares_cores || ring.spares.lent() > 0 {
                 // This core has nothing better to do than to let a producer use what room there is.
                 ring.emptied.wake_one(|| ring.has_room(1));
