@@ -50,7 +50,10 @@ impl Inlet {
     /// # Errors
     /// The number that the stream ends before.
     pub(crate) fn receive(&mut self) -> Result<u64, u64> {
-        self.ring.receive(&mut self.slot)
+        let number = self.ring.receive(&mut self.slot)?;
+        // It comes while this one is worked on.
+        self.ring.peek(|next| next.buffers.iter().for_each(Buffer::prefetch));
+        Ok(number)
     }
 
     /// Exchanges one of the further slots for the next one sent, if there is one now, and returns its number.

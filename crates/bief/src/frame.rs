@@ -119,6 +119,9 @@ struct Lent {
     layout: Layout,
 }
 
+/// Bytes of a buffer that are prefetched.
+const BEGINNING: usize = 4096;
+
 // SAFETY: a buffer owns its memory, which may be used and given back from any thread, and `Element` requires the values in it
 // to be `Send` and `Sync`.
 unsafe impl Send for Buffer {}
@@ -170,6 +173,11 @@ impl Buffer {
     /// Asks for all of it to come to the core of this thread, to be written.
     pub(crate) fn fetch(&self) {
         fetch_lines::<true>(self.memory.as_ptr(), self.size());
+    }
+
+    /// Asks for its beginning to come, to be read: processors go on with what follows by themselves.
+    pub(crate) fn prefetch(&self) {
+        fetch_lines::<false>(self.memory.as_ptr(), self.size().min(BEGINNING));
     }
 
     /// Bytes that were asked for.

@@ -428,6 +428,23 @@ impl<S> Consumer<S> {
         Ok(number - ring.depth)
     }
 
+    /// Shows `look` what is received next, if it is there already and nobody else may take it. Where threads share cores, it mostly is: the
+    /// ring holds a turn of them.
+    pub(crate) fn peek(&mut self, look: impl FnOnce(&S)) {
+        let ring = &*self.ring;
+        if ring.receivers > 1 || !ring.shares_cores {
+            return;
+        }
+        let number = self.next;
+        let cell = &ring.cells[self.place.cell(number, ring.cells.len())].0;
+        if cell.state.load(Ordering::Acquire) == sent(number) {
+            cell.slot.with_mut(|slot| {
+                // SAFETY: `state` says that this number was sent: nobody touches it until this consumer, which is the only one, receives it.
+                look(unsafe { &*slot });
+            });
+        }
+    }
+
     /// Lets others run, where cores are shared and another receiving end could take what comes next as well: answers whether it did.
     pub(crate) fn give_way(&mut self) -> bool {
         let took = self.policy.give_way();

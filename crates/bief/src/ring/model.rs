@@ -281,6 +281,7 @@ fn a_producer_goes_ahead_while_slices_are_lost() {
                 let mut slot = 0;
                 for number in 0..5 {
                     assert_eq!((consumer.receive(&mut slot), slot), (Ok(number), number + 1));
+                    consumer.peek(|&next| assert_eq!(next, number + 2));
                 }
                 assert_eq!(consumer.receive(&mut slot), Err(5));
             }),

@@ -237,6 +237,26 @@ fn a_slow_consumer_gets_no_more_than_the_ring_holds() {
 }
 
 #[test]
+fn the_only_receiver_of_shared_cores_sees_what_comes_next() {
+    let yields = WaitPolicy::Adapt(Look::Yield, Trial::default());
+    for (policy, receivers, sees) in [(yields, 1, true), (yields, 2, false), (WaitPolicy::Park, 1, false)] {
+        let (mut producers, mut consumers) = ring(vec![0; 4].into(), (1, receivers), policy);
+        let (producer, consumer) = (&mut producers[0], &mut consumers[0]);
+        (7..9).for_each(|value| assert!(producer.send(&mut { value })));
+        let seen = |consumer: &mut Consumer<i32>| {
+            let mut seen = None;
+            consumer.peek(|&next| seen = Some(next));
+            seen
+        };
+        let mut slot = 0;
+        assert_eq!((consumer.receive(&mut slot), slot), (Ok(0), 7));
+        assert_eq!(seen(consumer), sees.then_some(8));
+        assert_eq!((consumer.receive(&mut slot), slot), (Ok(1), 8));
+        assert_eq!(seen(consumer), None, "nothing is there");
+    }
+}
+
+#[test]
 fn while_slices_are_lost_a_producer_goes_ahead_and_gives_back_what_it_had_for_it() {
     let spare = Spare { most: 5, ..Spare::default() };
     let lost = Arc::clone(&spare.lost);
