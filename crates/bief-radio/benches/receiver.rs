@@ -2,10 +2,10 @@
 //!
 //! `cargo bench -p bief-radio --bench receiver [-- SYMBOLS]`. For each of four kinds of frames, with pilots, a recording of some
 //! million symbols is transmitted, sent through a channel (noise, carrier and clock offsets), and received from memory several
-//! times, one core and two in turn. Three references run in between: two receivers at once, each on one core, show what two cores can
-//! give, and how long a cache line goes from one core to another and back, what they pay for each frame that they hand over; an FIR filter
-//! of known work (80 real taps on complex samples, decimating by 2) shows how fast the machine is.
-//! `BIEF_SIMD=avx2` and others choose the vector instructions.
+//! times, one core and two in turn. Two references run in between: two receivers at once, each on one core, show what two cores can
+//! give; an FIR filter of known work (80 real taps on complex samples, decimating by 2) shows how fast the machine is. How far apart the two
+//! cores are just now, the probe of `bief lab bench runtime --only handover` tells. `BIEF_SIMD=avx2` and others choose the vector
+//! instructions.
 
 mod common;
 
@@ -22,7 +22,7 @@ use bief_radio::Recording;
 use bief_radio::dvbs2::{Figures, Receiver, Settings};
 use common::limits::Machine;
 use common::signal::{FORMAT, SAMPLES_PER_SYMBOL, recording};
-use common::{fir, over, round_trip_ns, spread};
+use common::{fir, over, spread};
 
 const ROUNDS: usize = 9;
 /// What the reference filter reaches on one core of the machine that published figures are from, Msamples/s.
@@ -106,14 +106,12 @@ fn main() {
 
 fn measure(bytes: &Arc<[u8]>, pls: Pls) {
     let (mut one, mut two, mut apart, mut filter, mut found) = (vec![], vec![], vec![], vec![], vec![]);
-    let mut trips = vec![];
     for round in 0..ROUNDS {
         filter.push(fir());
         let (speed, seconds) = receive(bytes, pls, 1, round == 0);
         one.push(speed);
         found.push(1e3 * seconds);
         two.push(receive(bytes, pls, 2, round == 0).0);
-        trips.push(round_trip_ns());
         apart.push(receive_apart(bytes));
     }
     let (ratios, apart) = (over(&one, &two), over(&one, &apart));
@@ -125,7 +123,6 @@ fn measure(bytes: &Arc<[u8]>, pls: Pls) {
     println!("{:<44} {two_text}", "two cores by their plan, Mb/s");
     println!("{:<44} {ratios}", "two cores over one, per round");
     println!("{:<44} {apart}", "two receivers at once over one");
-    println!("{:<44} {}", "a cache line to the other core and back, ns", spread(trips, 0).1);
     println!("{:<44} {}", "finding the signal, ms", spread(found, 1).1);
     println!("{:<44} {fir_text}", "80-tap decimating FIR, Msamples/s");
     let scale = REFERENCE_FIR / fir;

@@ -18,7 +18,7 @@ const REST: u32 = 100;
 pub(crate) struct Slices {
     /// When the last one ended.
     last: Option<Instant>,
-    /// For how long nobody is let run from then on.
+    /// For how long nobody is let run from then on: not at all after one alone.
     rest: Duration,
 }
 

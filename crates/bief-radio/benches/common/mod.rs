@@ -8,9 +8,6 @@ pub(crate) mod signal;
 #[path = "../../tests/common/mod.rs"]
 pub(crate) mod tests;
 
-use std::hint::spin_loop;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 use std::time::Instant;
 
 use bief_dsp::fir::Fir;
@@ -30,40 +27,6 @@ pub(crate) fn fir() -> f64 {
         best = best.min(start.elapsed().as_secs_f64());
     }
     16_384.0 / best / 1e6
-}
-
-/// Nanoseconds that a cache line takes to another core and back, the best of several times. On virtual machines it changes: cores that share
-/// a cache at one time do not at another.
-pub(crate) fn round_trip_ns() -> f64 {
-    const TRIPS: u32 = 2000;
-    let line = AtomicU32::new(0);
-    let wait_for = |value| {
-        while line.load(Ordering::Acquire) != value {
-            spin_loop();
-        }
-    };
-    let time = || {
-        line.store(0, Ordering::Relaxed);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                for trip in 0..TRIPS {
-                    wait_for(2 * trip + 1);
-                    line.store(2 * trip + 2, Ordering::Release);
-                }
-            });
-            let mut start = Instant::now();
-            for trip in 0..TRIPS {
-                // The other thread has begun by then.
-                if trip == TRIPS / 2 {
-                    start = Instant::now();
-                }
-                line.store(2 * trip + 1, Ordering::Release);
-                wait_for(2 * trip + 2);
-            }
-            start.elapsed().as_secs_f64() * 1e9 / f64::from(TRIPS / 2)
-        })
-    };
-    (0..10).map(|_| time()).fold(f64::INFINITY, f64::min)
 }
 
 /// What speeds are over those of one core, round by round: the median in words, as of [`spread`].
