@@ -215,7 +215,7 @@ impl Decoder {
     #[inline(always)]
     fn load<S: Simd>(&mut self, simd: S, llr: &[i8]) {
         let parity = &llr[self.code.kldpc..];
-        self.shifts.copy_from_slice(&self.schedule.shifts);
+        self.shifts.copy_from_slice(self.schedule.shifts());
         let (groups, q) = (self.code.rows.len(), self.code.q);
         let rings = &mut self.rings[..];
         for (group, &shift) in self.shifts[..groups].iter().enumerate() {

@@ -49,8 +49,6 @@ pub(super) struct Schedule {
     pub(super) places: Vec<Places>,
     /// Where those of its repeats are when it is their turn to be told, one after the other.
     pub(super) repeat_places: Vec<Places>,
-    /// How far every group is turned when an iteration begins.
-    pub(super) shifts: Vec<u16>,
     /// How far lane 0 of the missing bit's block is behind the beginning of its ring when an iteration begins.
     pub(super) missing_turn: u16,
     /// Groups of bits.
@@ -68,7 +66,6 @@ impl Schedule {
             blocks: Vec::new(),
             places: Vec::new(),
             repeat_places: Vec::new(),
-            shifts: vec![0; code.rows.len() + code.q],
             missing_turn: 0,
             groups: code.rows.len() + code.q,
             missing: LayerBlocks::new(code, 0).missing(),
@@ -83,16 +80,22 @@ impl Schedule {
             schedule.layers.push(Layer { first, primaries: layer.primaries.len(), end, first_repeat, look: None });
             schedule.most_repeats = schedule.most_repeats.max(layer.repeats.len());
         }
-        // The blocks are in the order in which they turn their groups.
-        schedule.blocks.iter().for_each(|block| schedule.shifts[usize::from(block.group)] = block.shift);
         schedule.follow_turns();
-        schedule.missing_turn = schedule.blocks[schedule.missing].turn(&schedule.shifts);
+        schedule.missing_turn = schedule.blocks[schedule.missing].turn(schedule.shifts());
         schedule
+    }
+
+    /// How far every group is turned when an iteration begins: as when one ends, where the decoder looks.
+    pub(super) fn shifts(&self) -> &[u16] {
+        let last = self.layers.last().and_then(|layer| layer.look.as_deref());
+        last.expect("a code has layers, and the decoder looks after the last one")
     }
 
     /// Finds out how groups are turned throughout an iteration.
     fn follow_turns(&mut self) {
-        let mut shifts = self.shifts.clone();
+        let mut shifts = vec![0; self.groups];
+        // The blocks are in the order in which they turn their groups.
+        self.blocks.iter().for_each(|block| shifts[usize::from(block.group)] = block.shift);
         let layers = self.layers.len();
         for (number, layer) in self.layers.iter_mut().enumerate() {
             let blocks = &self.blocks[layer.first..layer.end];
