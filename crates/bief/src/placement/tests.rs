@@ -189,6 +189,7 @@ fn each_replica_of_a_shared_stage_is_on_its_kind() {
 
 /// On a machine of more cores than the plan shares, its threads keep to as many, also in a plan that comes while it runs.
 #[test]
+#[cfg_attr(miri, ignore = "threads that take turns take a quarter of an hour there")]
 fn threads_that_share_cores_keep_to_those_of_the_plan() {
     let shared = |cores: u32| {
         let tasks = [TaskProfile::sequential("fill", [100]), TaskProfile::sequential("out", [100])];

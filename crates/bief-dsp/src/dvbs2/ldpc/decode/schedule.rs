@@ -3,8 +3,9 @@
 use super::super::{Code, GROUP};
 use super::strips::{Places, RING, places_of};
 
-/// How often in an iteration the decoder looks whether it has arrived, where there are so many layers.
-const LOOKS: usize = 8;
+/// How often in an iteration the decoder looks whether it has arrived, where there are so many layers. With twice as many it arrives after
+/// 1 % less work on layers, and looks for 4 % longer.
+const LOOKS: usize = 4;
 
 /// The layers of an iteration by the residues of their checks, 0 first: the even ones, then the odd ones. Neighbours share parity bits,
 /// so that what each layer learns comes from the whole half before it: this saves a tenth of all iterations beside the natural order.
@@ -14,7 +15,7 @@ pub(super) fn order(code: &Code) -> impl Iterator<Item = usize> + Clone {
 
 /// Whether the decoder looks after this one of so many layers, counted in their order, if all checks hold.
 pub(super) fn looks_after(layer: usize, layers: usize) -> bool {
-    (layer + 1).is_multiple_of((layers / LOOKS).max(1)) || layer + 1 == layers
+    (layer + 1).is_multiple_of(layers.div_ceil(LOOKS)) || layer + 1 == layers
 }
 
 /// The blocks of one layer, as ranges of [`Schedule::blocks`].
