@@ -124,5 +124,7 @@ fn ip_packets_allocate_nothing_per_frame() {
         assert!(figures.packets as usize > count / 2);
         allocations
     };
-    assert_eq!(run(200), run(1000));
+    // What runs the tests may allocate meanwhile, too, but not each time.
+    let mut least = |count| (0..3).map(|_| run(count)).min();
+    assert_eq!(least(200), least(1000));
 }
