@@ -1,11 +1,13 @@
 //! The whole receiver, from memory to memory: information per second on one core, and on two by their plan.
 //!
 //! `cargo bench -p bief-radio --bench receiver [-- [SYMBOLS] [MODCOD...]]`. For each of four kinds of frames, with pilots, or for those of
-//! these MODCODs, a recording of some million symbols is transmitted, sent through a channel (noise, carrier and clock offsets), and received
-//! from memory several times, one core and two in turn: 50 million take two cores 70 ms, beside which beginning and end are short. Two references run in between: two receivers at once, each on one core, show what two cores can
-//! give; an FIR filter of known work (80 real taps on complex samples, decimating by 2) shows how fast the machine is. How far apart the two
-//! cores are just now, the probe of `bief lab bench runtime --only handover` tells. `BIEF_SIMD=avx2` and others choose the vector
-//! instructions.
+//! these MODCODs, a recording is transmitted, sent through a channel (noise, carrier and clock offsets), and received from memory several
+//! times, one core and two in turn. Its 50 million symbols (2.4 GB of memory while it is made) take two cores 70 ms or more, beside which
+//! beginning and end are short.
+//!
+//! Two references run in between: two receivers at once, each on one core, show what two cores can give; an FIR filter of known work (80 real
+//! taps on complex samples, decimating by 2) shows how fast the machine is. How far apart the two cores are just now, the probe of
+//! `bief lab bench runtime --only handover` tells. `BIEF_SIMD=avx2` and others choose the vector instructions.
 
 mod common;
 
@@ -94,9 +96,9 @@ fn show_tasks(profile: &Profile, pls: Pls, iterations: f64) {
 
 fn main() {
     // Cargo adds an option of its own.
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    let symbols = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(50_000_000);
-    let only: Vec<&String> = arguments.iter().filter(|argument| argument.parse::<usize>().is_err()).collect();
+    let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+    let (numbers, only): (Vec<_>, Vec<_>) = arguments.partition(|argument| argument.parse::<usize>().is_ok());
+    let symbols = numbers.first().and_then(|number| number.parse().ok()).unwrap_or(50_000_000);
     for name in &only {
         assert!(SIGNALS.iter().any(|(modcod, ..)| modcod == name), "`{name}` is none of the MODCODs of this bench");
     }

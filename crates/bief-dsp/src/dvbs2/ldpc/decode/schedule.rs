@@ -3,8 +3,8 @@
 use super::super::{Code, GROUP};
 use super::strips::{Places, RING, places_of};
 
-/// How often in an iteration the decoder looks whether it has arrived, where there are so many layers. With twice as many it arrives after
-/// 1 % less work on layers, and looks for 4 % longer.
+/// How often in an iteration the decoder looks whether it has arrived, where there are so many layers. Twice as many looks save 1 % of the
+/// updates of layers, and cost more than that.
 const LOOKS: usize = 4;
 
 /// The layers of an iteration by the residues of their checks, 0 first: the even ones, then the odd ones. Neighbours share parity bits,
