@@ -1,176 +1,221 @@
 //! Rows of a picture as bits: which pixels are more than sky, 64 of them in a word.
 //!
-//! Rows come from above, one by one. Of most regions with fewer than three pixels, which noise mostly is, nothing stays: a pixel of a
-//! larger one has two neighbours, or one that has two. That is known two rows later.
+//! Rows come from above, a strip of eight at a time. Of most regions with fewer than three pixels, which noise mostly is, nothing stays:
+//! a pixel of a larger one has two neighbours, or one that has two. That is known two rows later.
 
 use fearless_simd::{Simd, prelude::*, u8x64, u64x8};
+
+use crate::ahead::Ahead;
+use crate::sky::STRIP;
 
 /// Pixels of a word.
 pub(crate) const WORD: usize = 64;
 /// From so many pixels on, a region stays.
 pub(crate) const LARGER: u32 = 3;
-/// Rows until it is known what stays of one: two below it tell, and each of two steps waits for a row.
-pub(crate) const LATER: usize = 4;
-/// Words at a time: a block.
+/// Rows until it is known what stays of one.
+pub(crate) const LATER: usize = 2;
+/// Words at a time.
 const LANES: usize = 8;
-/// Rows that are known at a time.
-const ROWS: usize = LATER + 2;
+/// Rows of a strip, and those before it that it changes.
+const ROWS: usize = LATER + STRIP;
 
 /// The bits of the latest rows of a picture.
 #[derive(Debug, Clone)]
 pub(crate) struct Bits {
-    /// From above; the latest one is the last. Each ends with an empty block, so that all others have a neighbour on the right.
-    rows: [Box<[Block]>; ROWS],
-    kept: Vec<[u64; LANES]>,
-    /// A bit for each word of `kept` that is not empty.
-    filled: Vec<u64>,
+    /// Vectors of words in a row.
+    vectors: usize,
+    /// Words from a row to the next: an empty one is before the first, and some are behind the last.
+    stride: usize,
+    /// Row by row: those before the strip, then the strip.
+    light: Vec<u64>,
+    /// Light with two neighbours or more, a row later.
+    inner: Vec<u64>,
+    /// What stays of a strip, row by row, and a bit for each word of it, from the first row's first one on, that is not empty.
+    kept: Vec<u64>,
+    filled: Vec<u8>,
+    /// Where each of these words begins.
+    places: Vec<u32>,
 }
 
-/// Pixels of a row: the first one is the lowest bit of the first word.
+/// A word of a row: its first pixel is the lowest bit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Words<'a> {
-    pub(crate) words: &'a [u64],
-    /// A bit for each word that is not empty.
-    pub(crate) filled: &'a [u64],
+pub(crate) struct Word {
+    /// The [`place`] of its first pixel; rows count from the first one of the strip.
+    pub(crate) place: u32,
+    pub(crate) light: u64,
+    /// Those before and behind it in the row.
+    pub(crate) before: u64,
+    pub(crate) behind: u64,
 }
 
-/// What is known of some pixels of a row.
-#[derive(Debug, Clone, Copy, Default)]
-struct Block {
-    light: [u64; LANES],
-    /// How much of each pixel and the two beside it is light: a number of two bits.
-    ones: [u64; LANES],
-    twos: [u64; LANES],
-    /// Light with two neighbours or more.
-    inner: [u64; LANES],
-    /// Such light is there, on the left, or on the right.
-    near: [u64; LANES],
+/// A pixel's place as a number that rises from pixel to pixel, row by row.
+pub(crate) const fn place(row: usize, column: usize) -> u32 {
+    (row << u16::BITS | column) as u32
 }
 
 impl Bits {
     /// For rows of so many pixels.
     pub(crate) fn new(width: usize) -> Self {
-        let blocks = width.div_ceil(WORD * LANES);
-        let rows = [(); ROWS].map(|()| vec![Block::default(); blocks + 1].into());
-        Self { rows, kept: vec![[0; LANES]; blocks], filled: vec![0; blocks.div_ceil(WORD / LANES)] }
+        let vectors = width.div_ceil(WORD * LANES);
+        let stride = (vectors + 1) * LANES;
+        let places = (0..STRIP).flat_map(|row| (0..stride).map(move |word| place(row, word * WORD)));
+        Self {
+            vectors,
+            stride,
+            light: vec![0; ROWS * stride + LANES],
+            inner: vec![0; ROWS * stride + LANES],
+            kept: vec![0; STRIP * stride + 2 * LANES],
+            filled: vec![0; STRIP * stride / LANES],
+            places: places.collect(),
+        }
     }
 
     /// Begins a picture: above it, all is empty.
     pub(crate) fn begin(&mut self) {
-        self.rows.iter_mut().for_each(|row| row.fill(Block::default()));
+        self.light.fill(0);
+        self.inner.fill(0);
     }
 
-    /// Takes the next row: light is what is above its limits. Limits there are for whole words, 255 behind the last pixel.
+    /// Takes the next strip, from rows of so many pixels; below the picture, all is empty. Light is what is above its limits. Limits
+    /// there are for whole words, 255 behind the last pixel.
     #[inline(always)]
-    pub(crate) fn take<S: Simd>(&mut self, simd: S, pixels: &[u8], limits: &[u8]) {
-        self.rows.rotate_left(1);
-        compare(simd, pixels, limits, &mut self.rows[ROWS - 1]);
+    pub(crate) fn take<S: Simd>(&mut self, simd: S, width: usize, pixels: &[u8], limits: &[u8]) {
+        let stride = self.stride;
+        self.light.copy_within(STRIP * stride..ROWS * stride, 0);
+        let rows = pixels.len() / width;
+        let (_, light) = self.light.split_at_mut(LATER * stride);
+        light[rows * stride..].fill(0);
+        let limits = limits.as_chunks().0;
+        for (pixels, light) in pixels.chunks_exact(width).zip(light.chunks_exact_mut(stride)) {
+            let (words, rest) = pixels.as_chunks();
+            for ((light, word), limits) in light[LANES..].iter_mut().zip(words).zip(limits) {
+                *light = above(simd, word, limits);
+            }
+            if let Some(limits) = limits.get(words.len()) {
+                let mut last = [0; WORD];
+                last[..rest.len()].copy_from_slice(rest);
+                light[LANES + words.len()] = above(simd, &last, limits);
+            }
+        }
     }
 
-    /// Takes an empty row, from below the picture.
-    pub(crate) fn take_nothing(&mut self) {
-        self.rows.rotate_left(1);
-        self.rows[ROWS - 1].iter_mut().for_each(|block| block.light = [0; LANES]);
-    }
-
-    /// All light of the latest row.
+    /// All light, down to [`LATER`] rows above the last one that was taken.
     #[inline(always)]
-    pub(crate) fn latest<S: Simd>(&mut self, simd: S) -> Words<'_> {
-        let latest = &self.rows[ROWS - 1];
-        keep(simd, &mut self.kept, &mut self.filled, latest.iter().map(|block| vector(simd, &block.light)));
-        Words { words: self.kept.as_flattened(), filled: &self.filled }
+    pub(crate) fn all<S: Simd>(&mut self, simd: S) {
+        for column in 0..self.vectors {
+            for row in 0..STRIP {
+                let index = row * self.stride + column * LANES;
+                let light = vector(simd, &self.light, index + LANES);
+                keep(simd, &mut self.kept, &mut self.filled, index, light);
+            }
+        }
     }
 
-    /// The light that stays of the row that came [`LATER`] rows before the latest one. To be asked once for each row that is taken.
+    /// The light that stays, down to [`LATER`] rows above the last one that was taken. To be asked once for each strip; asks for memory
+    /// meanwhile.
     #[inline(always)]
-    pub(crate) fn kept<S: Simd>(&mut self, simd: S) -> Words<'_> {
-        let blocks = self.kept.len();
-        let [first, second, third, fourth, fifth, _] = &mut self.rows;
-        let [first, second] = [&first[..blocks], &second[..blocks]];
-        let [third, fourth, fifth] = [third, fourth, fifth].map(|row| &mut row[..=blocks]);
-        let (mut lights, mut inners) = (Neighbours::of(simd, &fifth[0].light), Neighbours::of(simd, &third[0].inner));
-        let kept = (0..blocks).map(|index| {
-            // The fifth row's sides are seen, then the fourth's inner light, and what is near the third's.
-            let [left, light, right] = lights.next(simd, &fifth[index + 1].light);
-            let one = left ^ light;
-            let (c, cc) = (one ^ right, left & light | one & right);
-            (fifth[index].ones, fifth[index].twos) = (c.into(), cc.into());
-            let [(a, aa), (b, bb)] =
-                [&third[index], &fourth[index]].map(|block| (vector(simd, &block.ones), vector(simd, &block.twos)));
-            let (one, two) = (a | b, aa | bb);
-            // Of a pixel and its neighbours, three are light.
-            let three = aa & bb | two & cc | (one | c) & (two | cc) | a & b & c;
-            fourth[index].inner = (vector(simd, &fourth[index].light) & three).into();
-            let [left, inner, right] = inners.next(simd, &third[index + 1].inner);
-            let below = left | inner | right;
-            third[index].near = below.into();
-            let [above, own] = [&first[index], &second[index]].map(|block| vector(simd, &block.near));
-            vector(simd, &second[index].light) & (above | own | below)
-        });
-        keep(simd, &mut self.kept, &mut self.filled, kept);
-        Words { words: self.kept.as_flattened(), filled: &self.filled }
+    pub(crate) fn larger<S: Simd>(&mut self, simd: S, ahead: &mut Ahead<'_>) {
+        let stride = self.stride;
+        self.inner.copy_within(STRIP * stride..ROWS * stride, 0);
+        for column in 0..self.vectors {
+            let first = (1 + column) * LANES;
+            let (mut above, mut own) = (Sum::of(simd, &self.light, first), Sum::of(simd, &self.light, stride + first));
+            for row in 1..=STRIP {
+                ahead.ask();
+                let below = Sum::of(simd, &self.light, (row + 1) * stride + first);
+                let (Sum { one: a, two: aa, .. }, Sum { one: b, two: bb, light }) = (above, own);
+                let Sum { one: c, two: cc, .. } = below;
+                // Of a pixel and its neighbours, three are light.
+                let (one, two) = (a | b, aa | bb);
+                let three = aa & bb | two & cc | (one | c) & (two | cc) | a & b & c;
+                (light & three).store_slice(&mut self.inner[(row + 1) * stride + first..][..LANES]);
+                (above, own) = (own, below);
+            }
+        }
+        for column in 0..self.vectors {
+            let first = (1 + column) * LANES;
+            let (mut above, mut own) = (near(simd, &self.inner, first), near(simd, &self.inner, stride + first));
+            for row in 0..STRIP {
+                ahead.ask();
+                let below = near(simd, &self.inner, (row + 2) * stride + first);
+                let light = vector(simd, &self.light, row * stride + first) & (above | own | below);
+                keep(simd, &mut self.kept, &mut self.filled, row * stride + first - LANES, light);
+                (above, own) = (own, below);
+            }
+        }
     }
-}
 
-/// Keeps the blocks of a row, and which words of them are not empty.
-#[inline(always)]
-fn keep<S: Simd>(simd: S, kept: &mut [[u64; LANES]], filled: &mut [u64], mut blocks: impl Iterator<Item = u64x8<S>>) {
-    const ALL: u64 = (1 << LANES) - 1;
-    for (filled, kept) in filled.iter_mut().zip(kept.chunks_mut(WORD / LANES)) {
-        *filled = 0;
-        for (number, (kept, words)) in kept.iter_mut().zip(&mut blocks).enumerate() {
-            let empty = words.simd_eq(u64x8::splat(simd, 0)).to_bitmask();
-            *filled |= (empty ^ ALL) << (number * LANES);
-            *kept = words.into();
+    /// Tells all words of what stays of the strip that are not empty, in order.
+    #[inline(always)]
+    pub(crate) fn each(&self, mut word: impl FnMut(Word)) {
+        for (number, filled) in self.filled.as_chunks().0.iter().enumerate() {
+            let first = number * WORD;
+            let mut filled = u64::from_le_bytes(*filled);
+            let (kept, places) =
+                (&self.kept[first + LANES - 1..first + LANES + WORD + 1], &self.places[first..first + WORD]);
+            while filled != 0 {
+                let index = filled.trailing_zeros() as usize % WORD;
+                filled &= filled - 1;
+                word(Word {
+                    place: places[index],
+                    light: kept[index + 1],
+                    before: kept[index],
+                    behind: kept[index + 2],
+                });
+            }
         }
     }
 }
 
-/// Sets a bit for each pixel that is above its limit.
+/// Keeps some words, and which of them are not empty.
 #[inline(always)]
-fn compare<S: Simd>(simd: S, pixels: &[u8], limits: &[u8], row: &mut [Block]) {
-    let above = |word: &[u8; WORD], limits: &[u8; WORD]| {
-        let limits = u8x64::from_slice(simd, limits);
-        !u8x64::from_slice(simd, word).max(limits).simd_eq(limits).to_bitmask()
-    };
-    const PIXELS: usize = WORD * LANES;
-    for ((block, pixels), limits) in row.iter_mut().zip(pixels.chunks(PIXELS)).zip(limits.chunks(PIXELS)) {
-        let ((words, rest), (limits, _)) = (pixels.as_chunks(), limits.as_chunks());
-        for ((bits, word), limits) in block.light.iter_mut().zip(words).zip(limits) {
-            *bits = above(word, limits);
-        }
-        if let Some(limits) = limits.get(words.len()) {
-            let mut last = [0; WORD];
-            last[..rest.len()].copy_from_slice(rest);
-            block.light[words.len()] = above(&last, limits);
-        }
-    }
+fn keep<S: Simd>(simd: S, kept: &mut [u64], filled: &mut [u8], index: usize, words: u64x8<S>) {
+    filled[index / LANES] = !words.simd_eq(u64x8::splat(simd, 0)).to_bitmask() as u8;
+    words.store_slice(&mut kept[index + LANES..index + 2 * LANES]);
 }
 
 #[inline(always)]
-fn vector<S: Simd>(simd: S, words: &[u64; LANES]) -> u64x8<S> {
-    u64x8::simd_from(simd, *words)
+fn vector<S: Simd>(simd: S, words: &[u64], first: usize) -> u64x8<S> {
+    u64x8::from_slice(simd, &words[first..first + LANES])
 }
 
-/// The blocks of a row, one by one, with what is beside their pixels.
-struct Neighbours<S: Simd> {
-    before: u64x8<S>,
-    block: u64x8<S>,
+/// A bit for each pixel that is above its limit.
+#[inline(always)]
+fn above<S: Simd>(simd: S, pixels: &[u8; WORD], limits: &[u8; WORD]) -> u64 {
+    let limits = u8x64::from_slice(simd, limits);
+    !u8x64::from_slice(simd, pixels).max(limits).simd_eq(limits).to_bitmask()
 }
 
-impl<S: Simd> Neighbours<S> {
-    /// From the first block on.
-    #[inline(always)]
-    fn of(simd: S, first: &[u64; LANES]) -> Self {
-        Self { before: u64x8::splat(simd, 0), block: vector(simd, first) }
-    }
+/// How much of each pixel and the two beside it is light: a number of two bits.
+#[derive(Clone, Copy)]
+struct Sum<S: Simd> {
+    one: u64x8<S>,
+    two: u64x8<S>,
+    light: u64x8<S>,
+}
 
-    /// The neighbours of a block's pixels on the left, they themselves, and their neighbours on the right; `behind` is the next block.
+impl<S: Simd> Sum<S> {
     #[inline(always)]
-    fn next(&mut self, simd: S, behind: &[u64; LANES]) -> [u64x8<S>; 3] {
-        let (before, block, behind, top) = (self.before, self.block, vector(simd, behind), WORD as u32 - 1);
-        (self.before, self.block) = (block, behind);
-        let [left, right] = [before.slide::<{ LANES - 1 }>(block), block.slide::<1>(behind)];
-        [block << 1 | left >> top, block, block >> 1 | right << top]
+    fn of(simd: S, words: &[u64], first: usize) -> Self {
+        let [left, light, right] = sides(simd, words, first);
+        let one = left ^ light;
+        Self { one: one ^ right, two: left & light | one & right, light }
     }
+}
+
+/// What is there, on the left, or on the right.
+#[inline(always)]
+fn near<S: Simd>(simd: S, words: &[u64], first: usize) -> u64x8<S> {
+    let [left, own, right] = sides(simd, words, first);
+    left | own | right
+}
+
+/// The neighbours of some pixels on the left, they themselves, and their neighbours on the right.
+#[inline(always)]
+fn sides<S: Simd>(simd: S, words: &[u64], first: usize) -> [u64x8<S>; 3] {
+    const TOP: u32 = WORD as u32 - 1;
+    let (before, own) = (vector(simd, words, first - LANES), vector(simd, words, first));
+    let behind = vector(simd, words, first + LANES);
+    let (left, right) = (before.slide::<{ LANES - 1 }>(own), own.slide::<1>(behind));
+    [own << 1 | left >> TOP, own, own >> 1 | right << TOP]
 }

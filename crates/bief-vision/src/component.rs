@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::label::Region;
+use crate::region::Region;
 use crate::sky::Sky;
 
 /// A spot of light in a picture. Places are in pixels from the middle of the first one, x to the right and y down.

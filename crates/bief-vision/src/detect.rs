@@ -3,7 +3,8 @@
 use fearless_simd::dispatch;
 
 use crate::component::Component;
-use crate::label::{Labeller, Region};
+use crate::label::Labeller;
+use crate::region::Region;
 use crate::size::Size;
 use crate::sky::{Sky, Threshold};
 
@@ -33,7 +34,7 @@ impl Detection {
     }
 
     #[inline(always)]
-    fn kept(self, labeller: &Labeller) -> impl Iterator<Item = &Region> {
+    fn kept(self, labeller: &Labeller) -> impl Iterator<Item = Region> {
         labeller.regions().filter(move |region| region.max >= self.strong)
     }
 
@@ -44,8 +45,8 @@ impl Detection {
         // `extend` would not be inlined.
         for region in self.kept(labeller) {
             components.push(match self.threshold {
-                Threshold::Sky { .. } => Component::of_light(region, sky),
-                Threshold::Fixed(_) => Component::of_pixels(region, self.strong.max(1)),
+                Threshold::Sky { .. } => Component::of_light(&region, sky),
+                Threshold::Fixed(_) => Component::of_pixels(&region, self.strong.max(1)),
             });
         }
     }
@@ -92,7 +93,7 @@ impl Detector {
     }
 
     /// The regions of a picture that are components.
-    pub fn regions(&mut self, picture: &[u8]) -> impl Iterator<Item = &Region> {
+    pub fn regions(&mut self, picture: &[u8]) -> impl Iterator<Item = Region> {
         self.labeller.label(picture, self.detection.least, self.detection.most);
         self.detection.kept(&self.labeller)
     }

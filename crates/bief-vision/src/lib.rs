@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod bits;
 mod component;
 mod detect;
@@ -12,6 +13,7 @@ mod meteors;
 mod meteors_file;
 mod motion;
 mod parts;
+mod region;
 mod size;
 mod sky;
 mod table;
@@ -23,9 +25,10 @@ pub use component::Component;
 pub use detect::{Detection, Detector};
 pub use grid::Grid;
 pub use kinds::register;
-pub use label::{Labeller, Region};
+pub use label::Labeller;
 pub use meteors::Meteors;
 pub use motion::{Pair, Rigid};
+pub use region::Region;
 pub use size::{LONGEST_SIDE, Size};
 pub use sky::{Sky, Threshold, Tile};
 pub use table::{TABLE_HEADER, fmdt_boxes, fmdt_track, table_rows};

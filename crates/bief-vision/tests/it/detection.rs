@@ -19,7 +19,7 @@ fn sums(region: &Region) -> Naive {
 fn regions(picture: &[u8], sky: Sky, least: u32) -> Vec<Naive> {
     let mut labeller = Labeller::new(sky);
     labeller.label(picture, least, u32::MAX);
-    labeller.regions().map(sums).collect()
+    labeller.regions().map(|region| sums(&region)).collect()
 }
 
 /// A tile's median and noise: of four rows of 32 pixels, by sorting.
@@ -91,7 +91,7 @@ proptest! {
         let found = |level| {
             let mut labeller = Labeller::new(Sky::with_level(size, Threshold::default(), level));
             labeller.label(&picture, 1, u32::MAX);
-            labeller.regions().copied().collect::<Vec<_>>()
+            labeller.regions().collect::<Vec<_>>()
         };
         let best = Level::new();
         let fallback = Level::baseline();
@@ -112,7 +112,7 @@ proptest! {
         let sky = labeller.sky();
         for region in labeller.regions() {
             // The sky is level here: what lies in the box of a region and is light belongs to it, or to another one.
-            let component = Component::of_light(region, sky);
+            let component = Component::of_light(&region, sky);
             prop_assert!((f32::from(region.left) - 0.5..=f32::from(region.right) + 0.5).contains(&component.x));
             prop_assert!((f32::from(region.top) - 0.5..=f32::from(region.bottom) + 0.5).contains(&component.y));
             let level = sky.at(component.x, component.y).0;
@@ -186,7 +186,7 @@ fn fmdts_components_are_found_exactly() {
     while video.read(&mut frame).unwrap() {
         let number = video.frames() - 1;
         found.extend(detector.regions(&frame).map(|region| {
-            let Naive { bounds, sums, .. } = sums(region);
+            let Naive { bounds, sums, .. } = sums(&region);
             [number].into_iter().chain(bounds.map(u64::from)).chain(sums).collect::<Vec<u64>>()
         }));
     }

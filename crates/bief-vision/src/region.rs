@@ -1,0 +1,180 @@
+//! What a region of pixels adds up, run by run: the sums of places in closed form, those of grey levels pixel by pixel.
+
+use fearless_simd::{Simd, prelude::*, u8x64, u16x8, u64x2, u64x4, u64x8};
+
+/// Pixels of most runs: those of [`LANES`] runs are added up at once.
+pub(crate) const FEW: usize = 8;
+/// Runs that are added up at once, and sums in a vector.
+pub(crate) const LANES: usize = 8;
+
+/// A connected region of pixels: where it is, and its sums. Rows and columns count from 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Region {
+    /// First column.
+    pub left: u16,
+    /// Last column.
+    pub right: u16,
+    /// First row.
+    pub top: u16,
+    /// Last row.
+    pub bottom: u16,
+    /// Pixels.
+    pub pixels: u64,
+    /// Sum of columns.
+    pub x: u64,
+    /// Sum of rows.
+    pub y: u64,
+    /// Sum of squares of columns.
+    pub xx: u64,
+    /// Sum of squares of rows.
+    pub yy: u64,
+    /// Sum of columns times rows.
+    pub xy: u64,
+    /// Sum of grey levels.
+    pub sum: u64,
+    /// The brightest grey level.
+    pub max: u8,
+    /// Sum of grey levels times columns.
+    pub grey_x: u64,
+    /// Sum of grey levels times rows.
+    pub grey_y: u64,
+    /// Sum of grey levels times squares of columns.
+    pub grey_xx: u64,
+    /// Sum of grey levels times squares of rows.
+    pub grey_yy: u64,
+    /// Sum of grey levels times columns times rows.
+    pub grey_xy: u64,
+}
+
+/// What a part of a region adds up, as vectors have it: twelve sums, the sides of the box around it in 16 bits each, and the brightest
+/// grey level. Of right, bottom and brightness it has the complement, so that of two parts all of them are the lesser ones.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Totals([u64; 2 * LANES]);
+
+/// Where the sums end, and the box begins.
+const SUMS: usize = 12;
+
+impl Totals {
+    /// Of no pixels.
+    pub(crate) const EMPTY: Self = {
+        let mut totals = [0; 2 * LANES];
+        (totals[SUMS], totals[SUMS + 1]) = (u64::MAX, u64::MAX);
+        Self(totals)
+    };
+
+    pub(crate) fn pixels(&self) -> u64 {
+        self.0[0]
+    }
+
+    pub(crate) fn region(&self) -> Region {
+        let [pixels, x, y, xx, yy, xy, sum, grey_x, grey_y, grey_xx, grey_yy, grey_xy, sides, darkness, ..] = self.0;
+        let side = |number: u32| (sides >> (u16::BITS * number)) as u16;
+        let (left, right, top, bottom, max) = (side(0), !side(1), side(2), !side(3), !darkness as u8);
+        let region = Region { left, right, top, bottom, pixels, x, y, xx, yy, xy, ..Region::default() };
+        Region { sum, max, grey_x, grey_y, grey_xx, grey_yy, grey_xy, ..region }
+    }
+
+    /// Adds another part of the same one.
+    #[inline(always)]
+    pub(crate) fn add<S: Simd>(&mut self, simd: S, other: &Self) {
+        let sums = u64x8::from_slice(simd, &self.0[..LANES]) + u64x8::from_slice(simd, &other.0[..LANES]);
+        sums.store_slice(&mut self.0[..LANES]);
+        let sums = u64x4::from_slice(simd, &self.0[LANES..SUMS]) + u64x4::from_slice(simd, &other.0[LANES..SUMS]);
+        sums.store_slice(&mut self.0[LANES..SUMS]);
+        let own = u64x2::from_slice(simd, &self.0[SUMS..SUMS + 2]).bitcast::<u16x8<S>>();
+        let least = own.min(u64x2::from_slice(simd, &other.0[SUMS..SUMS + 2]).bitcast::<u16x8<S>>());
+        least.bitcast::<u64x2<S>>().store_slice(&mut self.0[SUMS..SUMS + 2]);
+    }
+
+    /// Of runs of at most [`FEW`] pixels: of each its row, its first column, how many pixels it has, and these, the first one in the
+    /// lowest byte and 0 behind the last.
+    #[inline(always)]
+    pub(crate) fn of_few<S: Simd>(simd: S, [row, first, count, pixels]: [u64x8<S>; 4]) -> [Self; LANES] {
+        // Two pixels are in each of four parts of 16 bits; a multiplication adds the parts up, weighted, in the highest one.
+        const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+        const ALL: u64 = 0x0001_0001_0001_0001;
+        const BY_NUMBER: u64 = 0x0000_0001_0002_0003;
+        const BY_SQUARE: u64 = 0x0000_0001_0004_0009;
+        // Pixel 2 k, or 2 k + 1, is in part k.
+        let odd = (pixels >> 8) & EVEN;
+        let pairs = (pixels & EVEN) + odd;
+        let (odd_all, odd_by_number) = ((odd * ALL) >> 48, (odd * BY_NUMBER) >> 48);
+        let grey = (pairs * ALL) >> 48;
+        let grey_place = (((pairs * BY_NUMBER) >> 48) << 1) + odd_all;
+        let grey_square = ((((pairs * BY_SQUARE) >> 48) + odd_by_number) << 2) + odd_all;
+        // Up to n: n (n - 1) / 2, and n (n - 1) (2 n - 1) / 6 of squares. Of such numbers, 171 / 512 are a third.
+        let place = (count * (count - 1)) >> 1;
+        let square = (place * ((count << 1) - 1) * 171) >> 9;
+        // Places from the first pixel on become columns.
+        let (x, grey_x) = (first * count + place, first * grey + grey_place);
+        let (xx, grey_xx) = (first * (x + place) + square, first * (grey_x + grey_place) + grey_square);
+        let (y, grey_y) = (row * count, row * grey);
+        let (yy, grey_yy) = (row * y, row * grey_y);
+        let (xy, grey_xy) = (row * x, row * grey_x);
+        let mut max = pixels.bitcast::<u8x64<S>>();
+        for shift in [32, 16, 8] {
+            let beside: u8x64<S> = (max.bitcast::<u64x8<S>>() >> shift).bitcast();
+            max = max.max(beside);
+        }
+        let darkness = !(max.bitcast::<u64x8<S>>() & 0xff);
+        let last = first + count - 1;
+        let sides = first | (row << 32) | (((last << 16) | (row << 48)) ^ 0xffff_0000_ffff_0000);
+        let sums = transposed(simd, [count, x, y, xx, yy, xy, grey, grey_x]);
+        let rest = transposed(simd, [grey_y, grey_xx, grey_yy, grey_xy, sides, darkness, darkness, darkness]);
+        let mut totals = [Self::EMPTY; LANES];
+        for index in 0..LANES {
+            sums[index].store_slice(&mut totals[index].0[..LANES]);
+            rest[index].store_slice(&mut totals[index].0[LANES..]);
+        }
+        totals
+    }
+
+    /// Of a run of any length, from its row and its first column on.
+    pub(crate) fn of_many(row: u16, first: u16, pixels: &[u8]) -> Self {
+        /// Pixels of which sums fit 32 bits.
+        const BLOCK: usize = 128;
+        let (count, n) = (pixels.len() as u64, pixels.len() as u64 - 1);
+        let (place, square) = (n * count / 2, n * count * (2 * n + 1) / 6);
+        let (mut grey, mut grey_place, mut grey_square, mut max) = (0, 0, 0, 0);
+        for (number, block) in pixels.chunks(BLOCK).enumerate() {
+            let (mut all, mut by_place, mut by_square) = (0, 0, 0);
+            for (place, &pixel) in (0..).zip(block) {
+                let (place, light): (u32, u32) = (place, pixel.into());
+                all += light;
+                by_place += place * light;
+                by_square += place * place * light;
+                max = pixel.max(max);
+            }
+            let (start, all, by_place) = ((number * BLOCK) as u64, u64::from(all), u64::from(by_place));
+            grey += all;
+            grey_place += start * all + by_place;
+            grey_square += start * start * all + 2 * start * by_place + u64::from(by_square);
+        }
+        let last = u64::from(first) + n;
+        let (row, first) = (u64::from(row), u64::from(first));
+        let (x, grey_x) = (first * count + place, first * grey + grey_place);
+        let (xx, grey_xx) = (first * (x + place) + square, first * (grey_x + grey_place) + grey_square);
+        let (y, grey_y) = (row * count, row * grey);
+        let sides = first | (last ^ 0xffff) << 16 | row << 32 | (row ^ 0xffff) << 48;
+        let darkness = !u64::from(max);
+        let mut totals = Self::EMPTY;
+        let (yy, xy, grey_yy, grey_xy) = (row * y, row * x, row * grey_y, row * grey_x);
+        totals.0[..LANES].copy_from_slice(&[count, x, y, xx, yy, xy, grey, grey_x]);
+        totals.0[LANES..SUMS + 2].copy_from_slice(&[grey_y, grey_xx, grey_yy, grey_xy, sides, darkness]);
+        totals
+    }
+}
+
+/// Of the vectors, the first lanes, then the second ones, and so on.
+#[inline(always)]
+fn transposed<S: Simd>(_: S, mut vectors: [u64x8<S>; LANES]) -> [u64x8<S>; LANES] {
+    // Each turn moves the bits of vector and lane by one place.
+    for _ in 0..LANES.ilog2() {
+        let [a, b, c, d, e, f, g, h] = vectors;
+        let ((ae, ea), (bf, fb), (cg, gc), (dh, hd)) =
+            (a.interleave(e), b.interleave(f), c.interleave(g), d.interleave(h));
+        vectors = [ae, ea, bf, fb, cg, gc, dh, hd];
+    }
+    vectors
+}
