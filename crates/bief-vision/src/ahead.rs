@@ -16,4 +16,10 @@ impl Ahead<'_> {
         prefetch(now);
         self.0 = later;
     }
+
+    /// Asks for the rest of it.
+    #[inline(always)]
+    pub(crate) fn ask_for_all(self) {
+        prefetch(self.0);
+    }
 }

@@ -174,6 +174,7 @@ impl Labeller {
             runs = self.runs.take(&self.bits, start, first);
             above = self.join(first..runs, &mut ahead);
             self.sum_up(simd, first..runs, picture, &mut ahead);
+            ahead.ask_for_all();
         }
         for part in 0..self.parents.len() {
             // That of an earlier one is the whole already.
@@ -236,6 +237,7 @@ impl Labeller {
         for index in runs {
             let (left, right) = (firsts[index] - ROW, ends[index] - ROW);
             // Those that end before this run begins touch no later one either.
+            above += usize::from(ends[above] < left);
             while ends[above] < left {
                 above += 1;
             }
