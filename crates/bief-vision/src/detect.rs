@@ -34,20 +34,23 @@ impl Detection {
     }
 
     #[inline(always)]
-    fn kept(self, labeller: &Labeller) -> impl Iterator<Item = Region> {
-        labeller.regions().filter(move |region| region.max >= self.strong)
+    fn keeps(self, region: &Region) -> bool {
+        region.max >= self.strong
     }
 
     /// Adds the components of a picture. Inlined, as converting sums to numbers, which is most of it, is faster with vector instructions.
     #[inline(always)]
     fn describe(self, labeller: &Labeller, components: &mut Vec<Component>) {
         let sky = labeller.sky();
-        // `extend` would not be inlined.
-        for region in self.kept(labeller) {
-            components.push(match self.threshold {
-                Threshold::Sky { .. } => Component::of_light(&region, sky),
-                Threshold::Fixed(_) => Component::of_pixels(&region, self.strong.max(1)),
-            });
+        // `extend` would not be inlined, and a region that an iterator hands over would go through memory.
+        for totals in labeller.totals() {
+            let region = totals.region();
+            if self.keeps(&region) {
+                components.push(match self.threshold {
+                    Threshold::Sky { .. } => Component::of_light(&region, sky),
+                    Threshold::Fixed(_) => Component::of_pixels(&region, self.strong.max(1)),
+                });
+            }
         }
     }
 }
@@ -95,6 +98,6 @@ impl Detector {
     /// The regions of a picture that are components.
     pub fn regions(&mut self, picture: &[u8]) -> impl Iterator<Item = Region> {
         self.labeller.label(picture, self.detection.least, self.detection.most);
-        self.detection.kept(&self.labeller)
+        self.labeller.regions().filter(|region| self.detection.keeps(region))
     }
 }

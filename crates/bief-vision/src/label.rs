@@ -133,10 +133,15 @@ impl Labeller {
     }
 
     /// The regions that it found last, in the order in which their first pixels are read, row by row.
-    #[inline(always)]
     pub fn regions(&self) -> impl Iterator<Item = Region> {
+        self.totals().map(Totals::region)
+    }
+
+    /// The same, as they were added up.
+    #[inline(always)]
+    pub(crate) fn totals(&self) -> impl Iterator<Item = &Totals> {
         let whole = (0..).zip(&self.parents).zip(&self.begun).filter(|((own, parent), _)| own == *parent);
-        whole.map(|(_, totals)| totals).filter(|totals| self.wanted.contains(&totals.pixels())).map(Totals::region)
+        whole.map(|(_, totals)| totals).filter(|totals| self.wanted.contains(&totals.pixels()))
     }
 
     /// The sky of the picture that it looked at last.

@@ -67,6 +67,7 @@ impl Totals {
         self.0[0]
     }
 
+    #[inline(always)]
     pub(crate) fn region(&self) -> Region {
         let [pixels, x, y, xx, yy, xy, sum, grey_x, grey_y, grey_xx, grey_yy, grey_xy, sides, darkness, ..] = self.0;
         let side = |number: u32| (sides >> (u16::BITS * number)) as u16;
