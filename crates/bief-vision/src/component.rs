@@ -74,30 +74,38 @@ impl Component {
     }
 
     /// The spot that a region is, in this sky: its place is the middle of its light.
-    #[inline(always)]
     pub fn of_light(region: &Region, sky: &Sky) -> Self {
-        // One division, and not ten: they take longer than all else here.
-        let count = region.pixels as f64;
-        let per_pixel = 1.0 / count;
-        let (middle_x, middle_y) = (region.x as f64 * per_pixel, region.y as f64 * per_pixel);
-        let (level, margin) = sky.at(middle_x as f32, middle_y as f32);
-        let above = |grey: u64, all: u64| grey as f64 - f64::from(level) * all as f64;
+        let (x, y) = region.middle();
+        Self::over(region, sky.at(x, y))
+    }
+
+    /// The same, of a sky with this level, and a light that must be so much brighter.
+    #[inline(always)]
+    pub(crate) fn over(region: &Region, (level, margin): (f32, f32)) -> Self {
+        let Region { pixels, x, y, xx, yy, xy, sum, grey_x, grey_y, grey_xx, grey_yy, grey_xy, .. } = *region;
+        let all = [pixels, x, y, xx, yy, xy].map(|sum| sum as f64);
+        let grey = [sum, grey_x, grey_y, grey_xx, grey_yy, grey_xy].map(|sum| sum as f64);
+        let mut light = [0.0; 6];
+        for (light, (grey, all)) in light.iter_mut().zip(grey.iter().zip(&all)) {
+            *light = grey - f64::from(level) * all;
+        }
         // A region that is larger than tiles may have no light on the whole.
-        let light = above(region.sum, region.pixels).max(1e-3 * count);
-        let per_light = 1.0 / light;
-        let (x, y) = (above(region.grey_x, region.x) * per_light, above(region.grey_y, region.y) * per_light);
+        light[0] = light[0].max(1e-3 * all[0]);
+        // One division, and not five: they take longer than all else here.
+        let per_light = 1.0 / light[0];
+        let [_, x, y, xx, yy, xy] = light.map(|light| light * per_light);
         let within = |place: f64, first: u16, last: u16| place.max(first.into()).min(last.into());
         let (x, y) = (within(x, region.left, region.right), within(y, region.top, region.bottom));
         let peak = f32::from(region.max) - level;
         Self {
             x: x as f32,
             y: y as f32,
-            light: light as f32,
+            light: light[0] as f32,
             peak,
             strength: peak / margin.max(f32::MIN_POSITIVE),
-            xx: (above(region.grey_xx, region.xx) * per_light - x * x).max(0.0) as f32,
-            yy: (above(region.grey_yy, region.yy) * per_light - y * y).max(0.0) as f32,
-            xy: (above(region.grey_xy, region.xy) * per_light - x * y) as f32,
+            xx: (xx - x * x).max(0.0) as f32,
+            yy: (yy - y * y).max(0.0) as f32,
+            xy: (xy - x * y) as f32,
             ..Self::within(region)
         }
     }

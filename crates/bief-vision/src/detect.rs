@@ -38,18 +38,30 @@ impl Detection {
         region.max >= self.strong
     }
 
-    /// Adds the components of a picture. Inlined, as converting sums to numbers, which is most of it, is faster with vector instructions.
+    /// Adds the components of a picture; `skies` is room. Inlined, as converting sums to numbers, which is most of it, is faster with
+    /// vector instructions.
     #[inline(always)]
-    fn describe(self, labeller: &Labeller, components: &mut Vec<Component>) {
-        let sky = labeller.sky();
+    fn describe(self, labeller: &Labeller, skies: &mut Vec<(f32, f32)>, components: &mut Vec<Component>) {
         // `extend` would not be inlined, and a region that an iterator hands over would go through memory.
+        if let Threshold::Fixed(_) = self.threshold {
+            for totals in labeller.totals() {
+                let region = totals.region();
+                if self.keeps(&region) {
+                    components.push(Component::of_pixels(&region, self.strong.max(1)));
+                }
+            }
+            return;
+        }
+        // All skies first: each of these steps waits long for what it needs itself, but not for the one before.
+        skies.clear();
         for totals in labeller.totals() {
+            let (x, y) = totals.region().middle();
+            skies.push(labeller.sky().at(x, y));
+        }
+        for (totals, &sky) in labeller.totals().zip(&*skies) {
             let region = totals.region();
             if self.keeps(&region) {
-                components.push(match self.threshold {
-                    Threshold::Sky { .. } => Component::of_light(&region, sky),
-                    Threshold::Fixed(_) => Component::of_pixels(&region, self.strong.max(1)),
-                });
+                components.push(Component::over(&region, sky));
             }
         }
     }
@@ -73,6 +85,7 @@ impl Detection {
 pub struct Detector {
     detection: Detection,
     labeller: Labeller,
+    skies: Vec<(f32, f32)>,
     components: Vec<Component>,
 }
 
@@ -80,7 +93,7 @@ impl Detector {
     /// For pictures of this size.
     pub fn new(size: Size, detection: Detection) -> Self {
         let labeller = Labeller::new(Sky::new(size, detection.threshold));
-        Self { detection, labeller, components: Vec::new() }
+        Self { detection, labeller, skies: Vec::new(), components: Vec::new() }
     }
 
     /// The components of a picture, in the order in which their first pixels are read, row by row.
@@ -88,10 +101,10 @@ impl Detector {
     /// # Panics
     /// A picture of another size.
     pub fn components(&mut self, picture: &[u8]) -> &[Component] {
-        let Self { detection, labeller, components } = self;
+        let Self { detection, labeller, skies, components } = self;
         labeller.label(picture, detection.least, detection.most);
         components.clear();
-        dispatch!(labeller.sky().level(), _ => detection.describe(labeller, components));
+        dispatch!(labeller.sky().level(), _ => detection.describe(labeller, skies, components));
         components
     }
 

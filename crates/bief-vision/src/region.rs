@@ -46,6 +46,15 @@ pub struct Region {
     pub grey_xy: u64,
 }
 
+impl Region {
+    /// The middle of its pixels.
+    #[inline(always)]
+    pub(crate) fn middle(&self) -> (f32, f32) {
+        let per_pixel = 1.0 / self.pixels as f64;
+        ((self.x as f64 * per_pixel) as f32, (self.y as f64 * per_pixel) as f32)
+    }
+}
+
 /// What a part of a region adds up, as vectors have it: twelve sums, the sides of the box around it in 16 bits each, and the brightest
 /// grey level. Of right, bottom and brightness it has the complement, so that of two parts all of them are the lesser ones.
 #[derive(Debug, Clone, Copy)]

@@ -70,6 +70,7 @@ pub struct Sky {
     threshold: Threshold,
     level: Level,
     columns: usize,
+    rows: usize,
     tiles: Vec<Tile>,
     /// Rows of tiles that are measured.
     measured: usize,
@@ -94,6 +95,7 @@ impl Sky {
             threshold,
             level,
             columns,
+            rows,
             measured: 0,
             tiles: vec![Tile::default(); columns * rows],
             limits: vec![0; columns * rows],
@@ -118,12 +120,8 @@ impl Sky {
     pub fn measure(&mut self, picture: &[u8]) {
         assert_eq!(picture.len(), self.size.pixels(), "a picture of {}", self.size);
         self.begin();
-        let rows = self.rows();
+        let rows = self.rows;
         dispatch!(self.level, simd => self.measure_rows(simd, picture, rows));
-    }
-
-    fn rows(&self) -> usize {
-        self.tiles.len() / self.columns
     }
 
     /// Begins a picture.
@@ -178,8 +176,7 @@ impl Sky {
     #[inline(always)]
     pub fn at(&self, x: f32, y: f32) -> (f32, f32) {
         let Threshold::Sky { noise, levels } = self.threshold else { return (0.0, 0.0) };
-        let rows = self.rows();
-        let ((left, right, to_right), (above, below, down)) = (neighbours(x, self.columns), neighbours(y, rows));
+        let ((left, right, to_right), (above, below, down)) = (neighbours(x, self.columns), neighbours(y, self.rows));
         let across = |row: usize| {
             let (a, b) = (self.tiles[row * self.columns + left], self.tiles[row * self.columns + right]);
             (a.sky + to_right * (b.sky - a.sky), a.noise + to_right * (b.noise - a.noise))
@@ -201,7 +198,7 @@ impl Sky {
             return;
         }
         let middle = (strip * STRIP) as f32 + 0.5 * (STRIP as f32 - 1.0);
-        let (above, below, down) = neighbours(middle, self.rows());
+        let (above, below, down) = neighbours(middle, self.rows);
         self.measure_rows(simd, picture, below + 1);
         let (upper, lower) = (&self.limits[above * self.columns..], &self.limits[below * self.columns..]);
         let down = (down * 256.0) as u32;

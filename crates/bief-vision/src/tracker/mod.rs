@@ -277,7 +277,7 @@ impl Tracker {
         if star.seen < FIXED || star.missed > HIDDEN {
             return None;
         }
-        self.large.around(star.at, components)
+        self.large.around(star.at, components, &self.grid)
     }
 
     /// Finds paths again.
