@@ -145,22 +145,21 @@ impl Grid {
         &self.sorted[self.starts[row + first] as usize..self.starts[row + last + 1] as usize]
     }
 
-    /// The number of the nearest place that is at most so far away, and its distance.
-    #[inline]
-    pub fn nearest(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
+    /// The number of the nearest place that is at most so far away.
+    #[inline(always)]
+    pub fn nearest(&self, place: [f64; 2], distance: f64) -> Option<usize> {
         let close = if distance > self.closeness { SEVERAL } else { self.close_to(place) };
         match close {
             NOTHING => None,
             SEVERAL => self.nearest_in_cells(place, distance),
             _ => {
                 let number = usize::from(close) - 1;
-                let square = square_apart(self.places[number], place);
-                (square <= distance * distance).then(|| (number, square.sqrt()))
+                (square_apart(self.places[number], place) <= distance * distance).then_some(number)
             }
         }
     }
 
-    fn nearest_in_cells(&self, place: [f64; 2], distance: f64) -> Option<(usize, f64)> {
+    fn nearest_in_cells(&self, place: [f64; 2], distance: f64) -> Option<usize> {
         let [first_column, first_row] = self.parts.of([place[0] - distance, place[1] - distance]);
         let [last_column, last_row] = self.parts.of([place[0] + distance, place[1] + distance]);
         let (mut nearest, mut least) = (u32::MAX, distance * distance);
@@ -172,7 +171,7 @@ impl Grid {
                 }
             }
         }
-        (nearest != u32::MAX).then(|| (nearest as usize, least.sqrt()))
+        (nearest != u32::MAX).then_some(nearest as usize)
     }
 
     fn cell(&self, place: [f64; 2]) -> usize {

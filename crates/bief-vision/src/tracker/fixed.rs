@@ -7,7 +7,7 @@ use crate::motion::Rigid;
 
 /// How often something is seen at its place before it counts as fixed there.
 pub(super) const FIXED: u32 = 3;
-/// The share of a new place that a known one moves by.
+/// The share of a new place that one moves by that is known for longer.
 const CORRECTION: f64 = 0.3;
 /// Frames in a row in which it is looked for until it counts as fixed.
 const PATIENCE: usize = 4;
@@ -65,7 +65,7 @@ impl Fixtures {
     /// The component that each known one is seen as, if it is there: the nearest within a distance. What is seen a second time is
     /// known from now on.
     pub(super) fn find(&mut self, grid: &Grid, distance: f64, found: &mut Vec<Option<usize>>) {
-        let nearest = |at: [f64; 2]| grid.nearest(at, distance).map(|(index, _)| index);
+        let nearest = |at: [f64; 2]| grid.nearest(at, distance);
         found.clear();
         found.extend(self.known.iter().map(|fixture| nearest(fixture.at)));
         for (missed, Newcomers { frame, motion, all }) in (0..).zip(&mut self.new) {
@@ -86,7 +86,7 @@ impl Fixtures {
     /// It was seen there.
     pub(super) fn seen(&mut self, index: usize, at: [f64; 2], light: f32) {
         let fixture = &mut self.known[index];
-        let share = CORRECTION.max(1.0 / f64::from(fixture.seen + 1));
+        let share = if fixture.seen < FIXED { 1.0 / f64::from(fixture.seen + 1) } else { CORRECTION };
         for (known, new) in fixture.at.iter_mut().zip(at) {
             *known += share * (new - *known);
         }

@@ -18,7 +18,7 @@ mod restless;
 
 use crate::component::Component;
 use crate::grid::Grid;
-use crate::motion::{Rigid, apart, length};
+use crate::motion::{Rigid, apart, length, square_apart};
 use crate::size::Size;
 use birth::Past;
 use fixed::{FIXED, Fixture, Fixtures};
@@ -238,9 +238,8 @@ impl Tracker {
                 continue;
             };
             let component = &components[seen];
-            let near = apart(place(component), star.at);
             let note = &mut self.notes[seen];
-            let is_near = near < STAR_REACH;
+            let is_near = square_apart(place(component), star.at) < STAR_REACH * STAR_REACH;
             // The component is a star that is known for longer. What noise has moved from its place would be a second star there for ever.
             let is_other = is_near && note.is_familiar;
             note.is_familiar |= is_near;
@@ -320,11 +319,11 @@ impl Tracker {
             }
             // A repeated frame shows it where it was.
             let last = *path.last();
-            let was = self.grid.nearest([last.x, last.y], 0.7).filter(|&(index, _)| {
+            let was = self.grid.nearest([last.x, last.y], 0.7).filter(|&index| {
                 let ratio = components[index].light / last.light;
                 !self.notes[index].is_taken && (0.75..1.35).contains(&ratio) && gap == 1.0 && speed > 1.5
             });
-            if let Some((index, _)) = was {
+            if let Some(index) = was {
                 let at = place(&components[index]);
                 let sighting = Sighting::of(&components[index], at, frame, time_us, false);
                 path.sightings.push(Sighting { is_repeated: true, ..sighting });

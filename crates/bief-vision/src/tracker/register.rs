@@ -4,7 +4,7 @@
 
 use crate::component::Component;
 use crate::grid::Grid;
-use crate::motion::{Pair, Rigid, apart};
+use crate::motion::{Pair, Rigid, square_apart};
 
 /// Components of each picture that tell the motion, and vote on shifts: the brightest.
 const BRIGHTEST: usize = 100;
@@ -122,7 +122,7 @@ impl Registration {
         for &reach in reaches {
             self.pairs.clear();
             for &(light, at) in &self.before {
-                let Some((index, _)) = grid.nearest(motion.apply(at), reach) else { continue };
+                let Some(index) = grid.nearest(motion.apply(at), reach) else { continue };
                 let component = &components[index];
                 if component.light < 3.0 * light && light < 3.0 * component.light {
                     self.pairs.push((at, [component.x.into(), component.y.into()]));
@@ -133,7 +133,7 @@ impl Registration {
             }
             motion = Rigid::fit_trimmed(&mut self.pairs, reach)?.0;
         }
-        let agreeing = self.pairs.iter().filter(|pair| apart(motion.apply(pair.0), pair.1) < FAR).count();
+        let agreeing = self.pairs.iter().filter(|pair| square_apart(motion.apply(pair.0), pair.1) < FAR * FAR).count();
         Some((agreeing, motion))
     }
 
