@@ -245,11 +245,16 @@ fn spread<S: Simd>(simd: S, line: &[u16], width: usize, limits: &mut [u8]) {
 /// earlier.
 #[inline(always)]
 fn samples<S: Simd>(simd: S, rows: &[&[u8]; ROWS], column: usize) -> [u8x64<S>; ROWS / 2] {
-    let [first, second, third, fourth] = rows.map(|row| {
-        let left = (column * TILE).min(row.len() - TILE);
-        u8x32::from_slice(simd, &row[left..left + TILE])
-    });
+    let [first, second, third, fourth] = rows;
+    let (first, second) = (part(simd, first, column), part(simd, second, column));
+    let (third, fourth) = (part(simd, third, column), part(simd, fourth, column));
     [first.combine(second), third.combine(fourth)]
+}
+
+#[inline(always)]
+fn part<S: Simd>(simd: S, row: &[u8], column: usize) -> u8x32<S> {
+    let left = (column * TILE).min(row.len() - TILE);
+    u8x32::from_slice(simd, &row[left..left + TILE])
 }
 
 impl Tile {
@@ -280,13 +285,11 @@ impl Ranks {
     #[inline(always)]
     fn of<S: Simd>(simd: S, vectors: [u8x64<S>; ROWS / 2], guess: u8) -> Self {
         const HALF: u32 = SAMPLES as u32 / 2;
-        let below = |level: u8| {
-            let level = u8x64::splat(simd, level);
-            vectors.iter().map(|vector| vector.simd_lt(level).to_bitmask().count_ones()).sum::<u32>()
-        };
         let guess = guess.min(u8::MAX - 2);
         // Without a branch for each: which one is the median changes from tile to tile.
-        let counts = [guess.saturating_sub(1), guess, guess + 1, guess + 2].map(below);
+        let [first, second] = [below(simd, &vectors, guess.saturating_sub(1)), below(simd, &vectors, guess)];
+        let [third, fourth] = [below(simd, &vectors, guess + 1), below(simd, &vectors, guess + 2)];
+        let counts = [first, second, third, fourth];
         let (median, fewer, with) = if counts[0] <= HALF && counts[3] > HALF {
             let index = usize::from(counts[1] <= HALF) + usize::from(counts[2] <= HALF);
             (guess + index as u8 - 1, counts[index], counts[index + 1])
@@ -294,15 +297,22 @@ impl Ranks {
             let mut median = 0;
             for bit in (0..8).rev() {
                 let higher = median | 1 << bit;
-                median = if below(higher) <= HALF { higher } else { median };
+                median = if below(simd, &vectors, higher) <= HALF { higher } else { median };
             }
-            let with = median.checked_add(1).map_or(SAMPLES as u32, below);
-            (median, below(median), with)
+            let with = if median < u8::MAX { below(simd, &vectors, median + 1) } else { SAMPLES as u32 };
+            (median, below(simd, &vectors, median), with)
         };
         let level = u8x64::splat(simd, median);
-        let [first, second] = vectors.map(|vector| level.saturating_sub(vector).pairwise_widening_add());
+        let [first, second] = [level.saturating_sub(vectors[0]), level.saturating_sub(vectors[1])];
         // All of it fits into 16 bits.
-        let depths = (first + second).reduce_sum();
+        let depths = (first.pairwise_widening_add() + second.pairwise_widening_add()).reduce_sum();
         Self { median: median.into(), fewer: fewer as u16, with: with as u16, depths }
     }
+}
+
+/// How many pixels are below a level. A function: what a closure has may stay without the vector instructions around it.
+#[inline(always)]
+fn below<S: Simd>(simd: S, [first, second]: &[u8x64<S>; ROWS / 2], level: u8) -> u32 {
+    let level = u8x64::splat(simd, level);
+    first.simd_lt(level).to_bitmask().count_ones() + second.simd_lt(level).to_bitmask().count_ones()
 }
