@@ -1,6 +1,6 @@
 //! Sky, regions and components, against flood fill and against what was put into a picture.
 
-use bief_vision::{Component, Detection, Detector, Labeller, Region, Size, Sky, Threshold, Tile};
+use bief_vision::{Component, Detection, Detector, LONGEST_SIDE, Labeller, Region, Size, Sky, Threshold, Tile};
 use fearless_simd::Level;
 use proptest::prelude::*;
 
@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn regions_are_those_of_flood_fill(
-        (width, height) in (1_usize..1200, 1_usize..24),
+        (width, height) in (1_usize..1200, 1_usize..40),
         density in 0_u8..=255,
         least in 1_u32..6,
         seed: u64,
@@ -119,6 +119,39 @@ proptest! {
             let expected = region.sum as f32 - level * region.pixels as f32;
             prop_assert!((component.light - expected).abs() < 0.5 + 0.02 * expected, "{component:?} {expected}");
         }
+    }
+}
+
+#[test]
+fn the_longest_rows_and_columns_are_added_up() {
+    for (width, height) in [(LONGEST_SIDE, 3), (3, LONGEST_SIDE)] {
+        let size = Size::new(width, height).unwrap();
+        let mut labeller = Labeller::new(Sky::new(size, Threshold::Fixed(100)));
+        labeller.label(&vec![255; size.pixels()], 3, u32::MAX);
+        let regions: Vec<_> = labeller.regions().collect();
+        // Sums of numbers below n, and of their squares.
+        let [sums, squares] = [|n: u64| n * (n - 1) / 2, |n: u64| n * (n - 1) * (2 * n - 1) / 6];
+        let (columns, rows) = (width as u64, height as u64);
+        let expected = Region {
+            left: 0,
+            right: (width - 1) as u16,
+            top: 0,
+            bottom: (height - 1) as u16,
+            pixels: columns * rows,
+            x: rows * sums(columns),
+            y: columns * sums(rows),
+            xx: rows * squares(columns),
+            yy: columns * squares(rows),
+            xy: sums(columns) * sums(rows),
+            sum: 255 * columns * rows,
+            max: 255,
+            grey_x: 255 * rows * sums(columns),
+            grey_y: 255 * columns * sums(rows),
+            grey_xx: 255 * rows * squares(columns),
+            grey_yy: 255 * columns * squares(rows),
+            grey_xy: 255 * sums(columns) * sums(rows),
+        };
+        assert_eq!(regions, [expected], "{size}");
     }
 }
 
