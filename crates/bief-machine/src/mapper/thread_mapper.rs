@@ -91,7 +91,8 @@ impl ThreadMapper {
         let is_own = pid == std::process::id();
         let mut mapper = Self::new(&listed, process, is_own, machine, settings)?;
         mapper.takes_new = true;
-        if mapper.threads.first().is_some_and(Thread::is_untold) {
+        // One that was just born has come to no core yet, and need not have the highest number: numbers begin anew after the last one.
+        if !mapper.threads.is_empty() && mapper.threads.iter().all(Thread::is_untold) {
             return Err(refused(format!(
                 "this kernel does not tell what threads do (/proc/{pid}/schedstat holds zeros): it needs CONFIG_SCHED_INFO"
             )));
