@@ -22,26 +22,23 @@ const ROWS: usize = LATER + STRIP;
 /// The bits of the latest rows of a picture.
 #[derive(Debug, Clone)]
 pub(crate) struct Bits {
-    /// Vectors of words in a row.
-    vectors: usize,
-    /// Words from a row to the next: an empty one is before the first, and some are behind the last.
+    /// Words from a row to the next: a vector of empty ones, then those of the row.
     stride: usize,
     /// Row by row: those before the strip, then the strip.
     light: Vec<u64>,
     /// Light with two neighbours or more, a row later.
     inner: Vec<u64>,
-    /// What stays of a strip, row by row, and a bit for each word of it, from the first row's first one on, that is not empty.
+    /// What stays of a strip, row by row; a bit for each word that is not empty; and where each begins.
     kept: Vec<u64>,
     filled: Vec<u8>,
-    /// Where each of these words begins.
-    places: Vec<u32>,
+    places: Vec<u64>,
 }
 
 /// A word of a row: its first pixel is the lowest bit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Word {
     /// The [`place`] of its first pixel; rows count from the first one of the strip.
-    pub(crate) place: u32,
+    pub(crate) place: u64,
     pub(crate) light: u64,
     /// Those before and behind it in the row.
     pub(crate) before: u64,
@@ -49,22 +46,22 @@ pub(crate) struct Word {
 }
 
 /// A pixel's place as a number that rises from pixel to pixel, row by row.
-pub(crate) const fn place(row: usize, column: usize) -> u32 {
-    (row << u16::BITS | column) as u32
+pub(crate) const fn place(row: usize, column: usize) -> u64 {
+    (row << u16::BITS | column) as u64
 }
 
 impl Bits {
     /// For rows of so many pixels.
     pub(crate) fn new(width: usize) -> Self {
-        let vectors = width.div_ceil(WORD * LANES);
-        let stride = (vectors + 1) * LANES;
-        let places = (0..STRIP).flat_map(|row| (0..stride).map(move |word| place(row, word * WORD)));
+        let stride = (1 + width.div_ceil(WORD * LANES)) * LANES;
+        // Nothing is in the empty words: where they begin does not matter.
+        let place_of = |row, word: usize| place(row, word.saturating_sub(LANES) * WORD);
+        let places = (0..STRIP).flat_map(|row| (0..stride).map(move |word| place_of(row, word)));
         Self {
-            vectors,
             stride,
             light: vec![0; ROWS * stride + LANES],
             inner: vec![0; ROWS * stride + LANES],
-            kept: vec![0; STRIP * stride + 2 * LANES],
+            kept: vec![0; STRIP * stride + LANES],
             filled: vec![0; STRIP * stride / LANES],
             places: places.collect(),
         }
@@ -83,18 +80,18 @@ impl Bits {
         let stride = self.stride;
         self.light.copy_within(STRIP * stride..ROWS * stride, 0);
         let rows = pixels.len() / width;
-        let (_, light) = self.light.split_at_mut(LATER * stride);
+        let light = &mut self.light[LATER * stride..];
         light[rows * stride..].fill(0);
         let limits = limits.as_chunks().0;
         for (pixels, light) in pixels.chunks_exact(width).zip(light.chunks_exact_mut(stride)) {
             let (words, rest) = pixels.as_chunks();
             for ((light, word), limits) in light[LANES..].iter_mut().zip(words).zip(limits) {
-                *light = above(simd, word, limits);
+                *light = brighter(simd, word, limits);
             }
             if let Some(limits) = limits.get(words.len()) {
                 let mut last = [0; WORD];
                 last[..rest.len()].copy_from_slice(rest);
-                light[LANES + words.len()] = above(simd, &last, limits);
+                light[LANES + words.len()] = brighter(simd, &last, limits);
             }
         }
     }
@@ -102,12 +99,9 @@ impl Bits {
     /// All light, down to [`LATER`] rows above the last one that was taken.
     #[inline(always)]
     pub(crate) fn all<S: Simd>(&mut self, simd: S) {
-        for column in 0..self.vectors {
-            for row in 0..STRIP {
-                let index = row * self.stride + column * LANES;
-                let light = vector(simd, &self.light, index + LANES);
-                keep(simd, &mut self.kept, &mut self.filled, index, light);
-            }
+        for first in (LANES..STRIP * self.stride).step_by(LANES) {
+            let light = vector(simd, &self.light, first);
+            keep(simd, &mut self.kept, &mut self.filled, first, light);
         }
     }
 
@@ -117,8 +111,7 @@ impl Bits {
     pub(crate) fn larger<S: Simd>(&mut self, simd: S, ahead: &mut Ahead<'_>) {
         let stride = self.stride;
         self.inner.copy_within(STRIP * stride..ROWS * stride, 0);
-        for column in 0..self.vectors {
-            let first = (1 + column) * LANES;
+        for first in (LANES..stride).step_by(LANES) {
             let (mut above, mut own) = (Sum::of(simd, &self.light, first), Sum::of(simd, &self.light, stride + first));
             for row in 1..=STRIP {
                 ahead.ask();
@@ -132,14 +125,13 @@ impl Bits {
                 (above, own) = (own, below);
             }
         }
-        for column in 0..self.vectors {
-            let first = (1 + column) * LANES;
+        for first in (LANES..stride).step_by(LANES) {
             let (mut above, mut own) = (near(simd, &self.inner, first), near(simd, &self.inner, stride + first));
             for row in 0..STRIP {
                 ahead.ask();
                 let below = near(simd, &self.inner, (row + 2) * stride + first);
                 let light = vector(simd, &self.light, row * stride + first) & (above | own | below);
-                keep(simd, &mut self.kept, &mut self.filled, row * stride + first - LANES, light);
+                keep(simd, &mut self.kept, &mut self.filled, row * stride + first, light);
                 (above, own) = (own, below);
             }
         }
@@ -151,27 +143,22 @@ impl Bits {
         for (number, filled) in self.filled.as_chunks().0.iter().enumerate() {
             let first = number * WORD;
             let mut filled = u64::from_le_bytes(*filled);
-            let (kept, places) =
-                (&self.kept[first + LANES - 1..first + LANES + WORD + 1], &self.places[first..first + WORD]);
             while filled != 0 {
-                let index = filled.trailing_zeros() as usize % WORD;
+                let index = first + filled.trailing_zeros() as usize;
                 filled &= filled - 1;
-                word(Word {
-                    place: places[index],
-                    light: kept[index + 1],
-                    before: kept[index],
-                    behind: kept[index + 2],
-                });
+                // Those at both ends of a row are empty.
+                let [before, light, behind] = [index - 1, index, index + 1].map(|index| self.kept[index]);
+                word(Word { place: self.places[index], light, before, behind });
             }
         }
     }
 }
 
-/// Keeps some words, and which of them are not empty.
+/// Keeps some words, from the one of this number on, and which of them are not empty.
 #[inline(always)]
-fn keep<S: Simd>(simd: S, kept: &mut [u64], filled: &mut [u8], index: usize, words: u64x8<S>) {
-    filled[index / LANES] = !words.simd_eq(u64x8::splat(simd, 0)).to_bitmask() as u8;
-    words.store_slice(&mut kept[index + LANES..index + 2 * LANES]);
+fn keep<S: Simd>(simd: S, kept: &mut [u64], filled: &mut [u8], first: usize, words: u64x8<S>) {
+    filled[first / LANES] = !words.simd_eq(u64x8::splat(simd, 0)).to_bitmask() as u8;
+    words.store_slice(&mut kept[first..first + LANES]);
 }
 
 #[inline(always)]
@@ -181,7 +168,7 @@ fn vector<S: Simd>(simd: S, words: &[u64], first: usize) -> u64x8<S> {
 
 /// A bit for each pixel that is above its limit.
 #[inline(always)]
-fn above<S: Simd>(simd: S, pixels: &[u8; WORD], limits: &[u8; WORD]) -> u64 {
+fn brighter<S: Simd>(simd: S, pixels: &[u8; WORD], limits: &[u8; WORD]) -> u64 {
     let limits = u8x64::from_slice(simd, limits);
     !u8x64::from_slice(simd, pixels).max(limits).simd_eq(limits).to_bitmask()
 }

@@ -17,7 +17,7 @@ use crate::sky::{STRIP, Sky};
 /// Rows from the ones at hand to those that are asked for: the sky is measured up to 44 rows ahead.
 const AHEAD: usize = 56;
 /// From a place to the one in the next row.
-const ROW: u64 = place(1, 0) as u64;
+const ROW: u64 = place(1, 0);
 
 /// Pixels of rows that lie side by side, all of them more than sky: of each such run the [`place`] of the first one and the one behind the
 /// last, and its region. Rows count from 1. There is room for all that a strip and the row above it can have.
@@ -32,6 +32,7 @@ struct Runs {
 
 impl Runs {
     fn new(width: usize) -> Self {
+        // Of the row above, there may be two more; a mark is behind the last one, and vectors reach up to seven further.
         let most = (STRIP + 1) * width.div_ceil(2) + LANES;
         Self { firsts: vec![0; most], ends: vec![0; most], regions: vec![0; most], pixels: vec![0; most] }
     }
@@ -51,30 +52,30 @@ impl Runs {
     fn take(&mut self, bits: &Bits, start: u64, count: usize) -> usize {
         let (mut begun, mut ended) = (count, count);
         bits.each(|Word { place, light, before, behind }| {
-            let place = start.wrapping_add(place.into());
-            let mut firsts = light & !(light << 1 | before >> (WORD - 1));
-            let mut lasts = light & !(light >> 1 | behind << (WORD - 1));
-            // Most words have one run; of some, it is not seen where it begins, or ends.
-            self.firsts[begun] = place + u64::from(firsts.trailing_zeros());
-            begun += usize::from(firsts != 0);
-            firsts &= firsts.wrapping_sub(1);
-            while firsts != 0 {
-                self.firsts[begun] = place + u64::from(firsts.trailing_zeros());
-                begun += 1;
-                firsts &= firsts - 1;
-            }
-            self.ends[ended] = place + u64::from(lasts.trailing_zeros()) + 1;
-            ended += usize::from(lasts != 0);
-            lasts &= lasts.wrapping_sub(1);
-            while lasts != 0 {
-                self.ends[ended] = place + u64::from(lasts.trailing_zeros()) + 1;
-                ended += 1;
-                lasts &= lasts - 1;
-            }
+            let place = start.wrapping_add(place);
+            let firsts = light & !(light << 1 | before >> (WORD - 1));
+            let lasts = light & !(light >> 1 | behind << (WORD - 1));
+            begun = append(&mut self.firsts, begun, place, firsts);
+            ended = append(&mut self.ends, ended, place + 1, lasts);
         });
         self.firsts[begun] = u64::MAX;
         begun
     }
+}
+
+/// Appends the places of a word's bits to so many that there are; answers how many there are then. In most words a run begins and one ends,
+/// in some only one of both: there is no branch for the first bit.
+#[inline(always)]
+fn append(places: &mut [u64], mut count: usize, place: u64, mut bits: u64) -> usize {
+    places[count] = place + u64::from(bits.trailing_zeros());
+    count += usize::from(bits != 0);
+    bits &= bits.wrapping_sub(1);
+    while bits != 0 {
+        places[count] = place + u64::from(bits.trailing_zeros());
+        count += 1;
+        bits &= bits - 1;
+    }
+    count
 }
 
 /// Finds the connected regions of pictures. It keeps its room from picture to picture, and nothing else.

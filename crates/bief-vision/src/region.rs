@@ -140,7 +140,7 @@ impl Totals {
         totals
     }
 
-    /// Of a run of any length, from its row and its first column on.
+    /// Of a run of any length, from its row and its first column on. Long ones take half as long as in pieces of eight pixels.
     pub(crate) fn of_many(row: u16, first: u16, pixels: &[u8]) -> Self {
         /// Pixels of which sums fit 32 bits.
         const BLOCK: usize = 128;

@@ -251,6 +251,7 @@ fn samples<S: Simd>(simd: S, rows: &[&[u8]; ROWS], column: usize) -> [u8x64<S>; 
     [first.combine(second), third.combine(fourth)]
 }
 
+/// Those in one row.
 #[inline(always)]
 fn part<S: Simd>(simd: S, row: &[u8], column: usize) -> u8x32<S> {
     let left = (column * TILE).min(row.len() - TILE);
@@ -287,9 +288,12 @@ impl Ranks {
         const HALF: u32 = SAMPLES as u32 / 2;
         let guess = guess.min(u8::MAX - 2);
         // Without a branch for each: which one is the median changes from tile to tile.
-        let [first, second] = [below(simd, &vectors, guess.saturating_sub(1)), below(simd, &vectors, guess)];
-        let [third, fourth] = [below(simd, &vectors, guess + 1), below(simd, &vectors, guess + 2)];
-        let counts = [first, second, third, fourth];
+        let counts = [
+            below(simd, &vectors, guess.saturating_sub(1)),
+            below(simd, &vectors, guess),
+            below(simd, &vectors, guess + 1),
+            below(simd, &vectors, guess + 2),
+        ];
         let (median, fewer, with) = if counts[0] <= HALF && counts[3] > HALF {
             let index = usize::from(counts[1] <= HALF) + usize::from(counts[2] <= HALF);
             (guess + index as u8 - 1, counts[index], counts[index + 1])

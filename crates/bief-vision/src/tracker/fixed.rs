@@ -7,7 +7,7 @@ use crate::motion::Rigid;
 
 /// How often something is seen at its place before it counts as fixed there.
 pub(super) const FIXED: u32 = 3;
-/// The share of a new place that one moves by that is known for longer.
+/// The share of a new place that a known one moves by.
 const CORRECTION: f64 = 0.3;
 /// Frames in a row in which it is looked for until it counts as fixed.
 const PATIENCE: usize = 4;
@@ -86,7 +86,7 @@ impl Fixtures {
     /// It was seen there.
     pub(super) fn seen(&mut self, index: usize, at: [f64; 2], light: f32) {
         let fixture = &mut self.known[index];
-        let share = if fixture.seen < FIXED { 1.0 / f64::from(fixture.seen + 1) } else { CORRECTION };
+        let share = CORRECTION.max(1.0 / f64::from(fixture.seen + 1));
         for (known, new) in fixture.at.iter_mut().zip(at) {
             *known += share * (new - *known);
         }

@@ -156,6 +156,30 @@ fn the_longest_rows_and_columns_are_added_up() {
 }
 
 #[test]
+fn as_many_runs_as_can_be_are_told_apart() {
+    // Upright stripes of one pixel each, and a row of them that is moved by one, so that runs touch those above on both sides; some end early.
+    for width in (1..70).chain([127, 128, 129, 511, 512, 513]) {
+        for phase in 0..8 {
+            let size = Size::new(width, 40).unwrap();
+            let is_light = |pixel: usize| {
+                let (x, y) = (pixel % width, pixel / width);
+                (x + usize::from(y % 8 == phase)).is_multiple_of(2) && (y % 8 != phase || x <= width * phase / 8)
+            };
+            let picture: Vec<u8> = (0..size.pixels()).map(|pixel| if is_light(pixel) { 200 } else { 0 }).collect();
+            for least in [1, 3] {
+                let mut expected = naive(&picture, width, is_light);
+                expected.retain(|region| region.sums[0] >= u64::from(least));
+                assert_eq!(
+                    regions(&picture, Sky::new(size, Threshold::Fixed(100)), least),
+                    expected,
+                    "{width} {phase}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_spot_is_where_its_light_is_and_as_bright() {
     let mut scene = Scene::new(320, 240, 0);
     let size = Size::new(320, 240).unwrap();
