@@ -204,6 +204,7 @@ pub(crate) use dispatch;
 pub(crate) use dispatch_token;
 pub(crate) use fearless_simd::{
     Simd, f32x16, i8x16, i8x32, i8x64, i16x16, i16x32, i32x8, i32x16, prelude, u8x16, u8x32, u8x64, u32x8, u32x16,
+    u64x8,
 };
 
 pub(crate) use pairs::{add_pair_products, add_pair_products_half, four_further, has_registers, pack_pairs};

@@ -104,8 +104,14 @@ fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, device
     for (decodings, kept) in came {
         let (decodings, all_bits) = (decodings.take(), kept.lock().unwrap());
         for (number, (bits, decoding)) in expected.iter().enumerate() {
-            assert_eq!(decodings[number], *decoding, "frame {number}, {}", all[number]);
-            assert!(all_bits[number] == *bits, "frame {number}, {}", all[number]);
+            let (there, pls) = (&decodings[number], all[number]);
+            // Cores flip the last bits, for which a device goes on.
+            assert!(
+                there.converged == decoding.converged && there.iterations >= decoding.iterations,
+                "{number}, {pls}"
+            );
+            assert!(decoding.converged || there == decoding, "frame {number}, {pls}");
+            assert!(all_bits[number] == *bits, "frame {number}, {pls}");
         }
     }
 }

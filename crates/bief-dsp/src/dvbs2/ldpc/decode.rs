@@ -21,8 +21,10 @@
 //! message would be a wrong extrinsic value.
 
 mod check;
+mod flipping;
 mod kernel;
 mod schedule;
+mod signs;
 mod strips;
 #[cfg(test)]
 mod tests;
@@ -32,11 +34,13 @@ use std::fmt;
 use super::super::transpose::transpose;
 use super::{Code, GROUP};
 use crate::aligned::Aligned;
-use crate::simd::{Level, Simd, dispatch, has_registers, i8x64, prelude::*, u8x16, u8x64};
+use crate::simd::{Level, Simd, dispatch, has_registers, i8x64, prelude::*, u8x16};
 use check::{Bits, Sum};
+use flipping::{Flipping, MOST_ODD};
 pub use kernel::KernelTables;
 use schedule::Schedule;
-use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, place, strip_at, strips_hold, tell_repeat, tell_strips};
+use signs::Signs;
+use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, odd_in_strip, strip_at, tell_repeat, tell_strips};
 
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 31;
@@ -100,7 +104,7 @@ fn columns<S: Simd>(simd: S, matrix: &[i8], width: usize, row: usize, first: usi
 /// What [`Decoder::decode`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// Iterations begun; 0 if the hard decisions of the channel were a codeword.
+    /// Iterations begun; 0 if the hard decisions of the channel were a codeword, or nearly one.
     pub iterations: u32,
     /// Whether all checks hold. If not, the decisions are the best that is known.
     pub converged: bool,
@@ -137,8 +141,8 @@ pub struct Decoder {
     messages: Box<[Lanes]>,
     /// The same for those blocks of a layer that are repeats, whose messages are still needed.
     repeated: Box<[Lanes]>,
-    /// The layer whose checks did not hold when they were looked at last.
-    doubtful: usize,
+    signs: Signs,
+    flipping: Flipping,
 }
 
 impl fmt::Debug for Decoder {
@@ -156,7 +160,7 @@ impl Decoder {
     /// A decoder that gives up after `max_iterations`. 50 cost a good frame nothing, which stops as soon as it is
     /// right: near the threshold after 5 (rate 9/10) to 40 (1/4), 1 dB above it after 2 to 15.
     ///
-    /// Allocates all that decoding needs: from 73 KiB (short 4/5) to 405 KiB (normal 3/5).
+    /// Allocates all that decoding needs: from 86 KiB (short 4/5) to 466 KiB (normal 3/5).
     pub fn new(code: &'static Code, max_iterations: u32) -> Decoder {
         Decoder::with_level(code, max_iterations, Level::best())
     }
@@ -172,7 +176,8 @@ impl Decoder {
             shifts: vec![0; schedule.groups].into(),
             messages: vec![Lanes::ZERO; schedule.blocks.len()].into(),
             repeated: vec![Lanes::ZERO; schedule.most_repeats].into(),
-            doubtful: 0,
+            signs: Signs::new(schedule.groups),
+            flipping: Flipping::new(code),
             schedule,
         }
     }
@@ -185,8 +190,8 @@ impl Decoder {
     /// Decodes a frame: nldpc LLRs in the order of transmission, positive for 0, 4 counts per unit, into the
     /// kldpc / 8 bytes of information, first bit in the most significant place.
     ///
-    /// Stops as soon as all checks hold, which is tested several times in an iteration. Any input is accepted.
-    /// Allocates nothing.
+    /// Looks several times in an iteration, and stops as soon as all checks hold, or all but a few that a few wrong bits explain:
+    /// these it flips. Any input is accepted. Allocates nothing.
     ///
     /// # Panics
     ///
@@ -201,13 +206,24 @@ impl Decoder {
     #[inline(always)]
     fn decode_kernel<S: Simd>(&mut self, simd: S, llr: &[i8], out: &mut [u8]) -> Decoded {
         self.load(simd, llr);
-        let mut iterations = 0;
-        let mut converged = self.is_codeword(simd);
-        while !converged && iterations < self.max_iterations {
-            converged = if iterations == 0 { self.iterate::<S, true>(simd) } else { self.iterate::<S, false>(simd) };
-            iterations += 1;
+        let (mut iterations, mut next) = (0, 0);
+        let converged = loop {
+            if self.arrives(simd, next) {
+                break true;
+            }
+            if next == 0 {
+                if iterations == self.max_iterations {
+                    break false;
+                }
+                iterations += 1;
+            }
+            next =
+                if iterations == 1 { self.update::<S, true>(simd, next) } else { self.update::<S, false>(simd, next) };
+        };
+        if !converged {
+            self.signs.take(simd, &self.rings);
         }
-        self.store(simd, out);
+        self.signs.write(simd, &self.shifts, out);
         Decoded { iterations, converged }
     }
 
@@ -237,43 +253,30 @@ impl Decoder {
         }
     }
 
-    /// Whether the signs of the posteriors satisfy all checks. Looks at those first that did not hold the last time.
+    /// Whether all checks hold, if need be with some bits flipped; `next` is the layer that would be updated next.
     #[inline(always)]
-    fn is_codeword<S: Simd>(&mut self, simd: S) -> bool {
-        let layers = self.schedule.layers.len();
-        for _ in 0..layers {
-            let turn = self.schedule.blocks[self.schedule.missing].turn(&self.shifts);
-            let spared = self.replace_missing_bit(self.doubtful, turn);
-            let holds = self.layer_holds(simd, self.doubtful);
-            if let Some((turn, posterior)) = spared {
-                set_lane(&mut self.rings, self.schedule.last_ring(), turn, posterior);
+    fn arrives<S: Simd>(&mut self, simd: S, next: usize) -> bool {
+        // Mostly, the layer that was updated longest ago says by itself that too many checks do not hold.
+        let layer = &self.schedule.layers[next];
+        let places = &self.schedule.places[layer.first..layer.end];
+        let mut odd = 0;
+        for strip in 0..STRIPS {
+            let mut lanes = odd_in_strip(simd, &self.rings, places, strip);
+            if next == 0 && strip == 0 {
+                // The place of the missing bit has another one.
+                lanes &= !1;
             }
-            if !holds {
-                return false;
-            }
-            self.doubtful = if self.doubtful + 1 < layers { self.doubtful + 1 } else { 0 };
-        }
-        true
-    }
-
-    #[inline(always)]
-    fn layer_holds<S: Simd>(&self, simd: S, r: usize) -> bool {
-        let layer = &self.schedule.layers[r];
-        let blocks = &self.schedule.blocks[layer.first..layer.end];
-        let (rings, shifts) = (&self.rings[..], &self.shifts[..]);
-        // Most layers that do not hold are found out by their first strip.
-        if !strips_hold::<S, 1>(simd, rings, shifts, blocks, 0) {
-            return false;
-        }
-        if has_registers(simd) {
-            return strips_hold::<S, { STRIPS - 1 }>(simd, rings, shifts, blocks, 1);
-        }
-        for strip in 1..STRIPS {
-            if !strips_hold::<S, 1>(simd, rings, shifts, blocks, strip) {
+            odd += lanes.count_ones() as usize;
+            if odd > 1 + MOST_ODD / self.code.q {
                 return false;
             }
         }
-        true
+        self.signs.take(simd, &self.rings);
+        match self.flipping.find_odd(simd, &self.signs, &self.shifts, &self.schedule) {
+            None => false,
+            Some(0) => true,
+            Some(_) => self.flipping.flip(&mut self.signs, &self.rings, &self.shifts, &self.schedule),
+        }
     }
 
     /// Puts a bit that is certainly 0 in the place of the one that lane 0 of layer 0 lacks, and returns where it is and what was
@@ -290,11 +293,11 @@ impl Decoder {
         Some((turn, posterior))
     }
 
-    /// Updates every layer once, or until all checks hold: whether they do. In the first iteration all messages are 0, whatever is
-    /// stored.
+    /// Updates layers from this one on until it is time to look: which one is next then. In the first iteration all messages are 0,
+    /// whatever is stored.
     #[inline(always)]
-    fn iterate<S: Simd, const FIRST: bool>(&mut self, simd: S) -> bool {
-        for r in 0..self.schedule.layers.len() {
+    fn update<S: Simd, const FIRST: bool>(&mut self, simd: S, first: usize) -> usize {
+        for r in first..self.schedule.layers.len() {
             let spared = self.replace_missing_bit(r, self.schedule.missing_turn);
             if has_registers(simd) {
                 self.update_layer::<S, FIRST, STRIPS>(simd, r);
@@ -310,12 +313,10 @@ impl Decoder {
             }
             if let Some(shifts) = &self.schedule.layers[r].look {
                 self.shifts.copy_from_slice(shifts);
-                if self.is_codeword(simd) {
-                    return true;
-                }
+                return (r + 1) % self.schedule.layers.len();
             }
         }
-        false
+        0
     }
 
     /// Computes the messages of the checks of a layer and adds them to the posteriors: `N` strips at a time, as registers have room for.
@@ -343,25 +344,6 @@ impl Decoder {
         let repeats = blocks[layer.primaries..].iter().zip(repeat_places).zip(repeats);
         for (((block, places), message), extrinsic) in repeats.zip(&*repeated) {
             tell_repeat::<S, FIRST>(simd, &checks, rings, (block.ring(), places), message, extrinsic);
-        }
-    }
-
-    /// Writes the signs of the information bits.
-    #[inline(always)]
-    fn store<S: Simd>(&self, simd: S, out: &mut [u8]) {
-        // Lane 0 is the lowest bit of a mask and belongs in the highest bit of the first byte.
-        const BACKWARDS: [u8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8];
-        let backwards = u8x64::block_splat(u8x16::load_array(simd, BACKWARDS));
-        let groups = out.as_chunks_mut::<{ GROUP / 8 }>().0;
-        for (group, (shift, bytes)) in self.shifts.iter().zip(groups).enumerate() {
-            for (strip, bytes) in bytes.chunks_mut(STRIP / 8).enumerate() {
-                let bits = strip_at(simd, &self.rings, place(group * RING, *shift, strip));
-                let negative = bits.swizzle_dyn_within_blocks(backwards).simd_lt(0).to_bitmask().to_le_bytes();
-                match bytes.as_chunks_mut().0 {
-                    [whole] => *whole = negative,
-                    _ => bytes.copy_from_slice(&negative[..GROUP % STRIP / 8]),
-                }
-            }
         }
     }
 }

@@ -28,8 +28,8 @@ pub struct KernelTables {
 }
 
 impl KernelTables {
-    /// OpenCL C 1.2. Its kernel `decode` wants work-groups of [`GROUP`] items, one for each frame, and gives the bits of
-    /// [`Decoder`](super::Decoder), after as many iterations.
+    /// OpenCL C 1.2. Its kernel `decode` wants work-groups of [`GROUP`] items, one for each frame. It has the posteriors of
+    /// [`Decoder`](super::Decoder) bit for bit, but flips no bits for the last checks: it comes to the same codeword, mostly an iteration later.
     pub const SOURCE: &'static str = include_str!("decode.cl");
 
     /// Those of a code.

@@ -21,6 +21,8 @@ pub(super) fn looks_after(layer: usize, layers: usize) -> bool {
 /// The blocks of one layer, as ranges of [`Schedule::blocks`].
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
+    /// Residue of its checks.
+    pub(super) residue: usize,
     pub(super) first: usize,
     /// Number of blocks that use their group for the first time in the layer; the repeats follow.
     pub(super) primaries: usize,
@@ -78,7 +80,8 @@ impl Schedule {
             schedule.blocks.extend(layer.all());
             let end = schedule.blocks.len();
             let first_repeat = schedule.layers.last().map_or(0, |last| last.first_repeat + last.repeats());
-            schedule.layers.push(Layer { first, primaries: layer.primaries.len(), end, first_repeat, look: None });
+            let primaries = layer.primaries.len();
+            schedule.layers.push(Layer { residue: r, first, primaries, end, first_repeat, look: None });
             schedule.most_repeats = schedule.most_repeats.max(layer.repeats.len());
         }
         schedule.follow_turns();
@@ -109,6 +112,12 @@ impl Schedule {
             }
             layer.look = looks_after(number, layers).then(|| shifts.clone().into());
         }
+    }
+
+    /// The layer of the checks of this residue.
+    pub(super) fn layer(&self, residue: usize) -> &Layer {
+        let even = self.layers.len().div_ceil(2);
+        &self.layers[residue / 2 + if residue.is_multiple_of(2) { 0 } else { even }]
     }
 
     /// The ring of the missing bit.

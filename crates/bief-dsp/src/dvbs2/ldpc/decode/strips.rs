@@ -3,12 +3,14 @@
 use super::super::GROUP;
 use super::check::{Bits, Checks, Sum};
 use super::schedule::Block;
-use crate::simd::{Simd, i8x64, prelude::*, u32x8};
+use crate::simd::{Simd, i8x64, prelude::*};
 
 /// Lanes of a layer: a group, rounded up to whole strips. The lanes beyond a group repeat its first ones.
 pub(super) const LANES: usize = STRIPS * STRIP;
 /// Strips of a layer.
 pub(super) const STRIPS: usize = GROUP.div_ceil(STRIP);
+/// Those of each strip that are of the group.
+pub(super) const LANES_OF: [u64; STRIPS] = [!0, !0, !0, !0, !0, (1 << (GROUP % STRIP)) - 1];
 /// Lanes computed together, in vector registers.
 pub(super) const STRIP: usize = 64;
 /// Bytes of a ring: the posteriors of a group, turned, and behind them the first ones again, as many as a strip has.
@@ -69,36 +71,14 @@ pub(super) fn places_of(ring: usize, turn: u16) -> Places {
     std::array::from_fn(|strip| place(ring, turn, strip) as u32)
 }
 
-/// The places of all strips, and two more.
+/// The checks of a strip that do not hold, a bit for each.
 #[inline(always)]
-pub(super) fn places<S: Simd>(simd: S, ring: usize, turn: u16) -> [u32; 8] {
-    const STEPS: [u32; 8] = [0, 64, 128, 192, 256, 320, 384, 448];
-    let places = u32x8::load_array(simd, STEPS) + u32::from(turn);
-    // What is less than a group becomes very large.
-    (places.min(places - GROUP as u32) + ring as u32).into()
-}
-
-/// Whether the checks of `N` strips hold, from strip `first` on.
-#[inline(always)]
-pub(super) fn strips_hold<S: Simd, const N: usize>(
-    simd: S,
-    rings: &[i8],
-    shifts: &[u16],
-    blocks: &[Block],
-    first: usize,
-) -> bool {
-    let mut signs = [i8x64::splat(simd, 0); N];
-    for block in blocks {
-        let places = places(simd, block.ring(), block.turn(shifts));
-        for (sign, place) in signs.iter_mut().zip(&places[first..]) {
-            *sign ^= strip_at(simd, rings, *place as usize);
-        }
+pub(super) fn odd_in_strip<S: Simd>(simd: S, rings: &[i8], places: &[Places], strip: usize) -> u64 {
+    let mut sign = i8x64::splat(simd, 0);
+    for places in places {
+        sign ^= strip_at(simd, rings, places[strip] as usize);
     }
-    let mut odd = signs[0];
-    for sign in &signs[1..] {
-        odd |= *sign;
-    }
-    !odd.simd_lt(0).any_true()
+    sign.simd_lt(0).to_bitmask() & LANES_OF[strip]
 }
 
 /// What the bits of a strip know without the check that told them `message`; in the first iteration none has.

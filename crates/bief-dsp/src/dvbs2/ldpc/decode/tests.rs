@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use super::flipping::{MOST_ODD, WEAK, longest_run};
 use super::schedule::order;
 use super::*;
 use crate::dvbs2::ldpc::{CODES, Encoder};
@@ -53,6 +54,8 @@ fn sum(a: i32, b: i32) -> i32 {
 struct Naive {
     code: &'static Code,
     checks: Vec<Check>,
+    /// Of each information bit, in the order of the table.
+    checks_of: Vec<Vec<usize>>,
     posteriors: Vec<i32>,
 }
 
@@ -60,11 +63,14 @@ impl Naive {
     fn new(code: &'static Code, llr: &[i8]) -> Naive {
         let mut checks: Vec<_> =
             (0..code.parity()).map(|_| Check { bits: Vec::new(), turns: Vec::new(), messages: Vec::new() }).collect();
+        let mut checks_of = vec![Vec::new(); code.kldpc];
         for bit in 0..code.kldpc {
             let row = code.rows[bit / GROUP];
             for (i, &x) in row.iter().enumerate() {
                 let before = row[..i].iter().filter(|y| usize::from(**y) % code.q == usize::from(x) % code.q);
-                let check = &mut checks[(usize::from(x) + bit % GROUP * code.q) % code.parity()];
+                let j = (usize::from(x) + bit % GROUP * code.q) % code.parity();
+                checks_of[bit].push(j);
+                let check = &mut checks[j];
                 check.bits.push(bit);
                 check.turns.push(before.count());
             }
@@ -79,11 +85,52 @@ impl Naive {
             check.messages = vec![0; check.bits.len()];
             check.sort();
         }
-        Naive { code, checks, posteriors: llr.iter().map(|x| i32::from(*x)).collect() }
+        Naive { code, checks, checks_of, posteriors: llr.iter().map(|x| i32::from(*x)).collect() }
     }
 
-    fn is_codeword(&self) -> bool {
-        self.checks.iter().all(|check| check.bits.iter().filter(|bit| self.posteriors[**bit] < 0).count() % 2 == 0)
+    /// For each check, whether an odd number of its bits is 1.
+    fn odd(&self, bits: &[bool]) -> Vec<bool> {
+        let is_odd = |check: &Check| check.bits.iter().filter(|bit| bits[**bit]).count() % 2 == 1;
+        self.checks.iter().map(is_odd).collect()
+    }
+
+    /// The codeword at which the decoder arrives, with bits flipped if need be; `next` is the residue that comes next.
+    fn arrives(&self, next: usize) -> Option<Vec<bool>> {
+        let mut decisions: Vec<bool> = self.posteriors.iter().map(|x| *x < 0).collect();
+        let (code, mut odd) = (self.code, self.odd(&decisions));
+        let count = |from: usize, step: usize| odd.iter().skip(from).step_by(step).filter(|odd| **odd).count();
+        if count(next, code.q) > 1 + MOST_ODD / code.q || count(0, 1) > MOST_ODD {
+            return None;
+        }
+        for with_next in [false, true] {
+            let mut failing: Vec<usize> = (0..odd.len()).filter(|j| odd[*j]).collect();
+            failing.sort_by_key(|j| (j % code.q, j / code.q));
+            for j in failing {
+                let is_blamed = |odd: &[bool], j: usize| {
+                    let near = j.saturating_sub(1)..(j + 2).min(odd.len());
+                    odd[j] || with_next && odd[near].contains(&true)
+                };
+                let is_wrong = |odd: &[bool], bit: usize| {
+                    let blamed = self.checks_of[bit].iter().filter(|j| is_blamed(odd, **j)).count();
+                    self.posteriors[bit].abs() <= i32::from(WEAK) && 2 * blamed > self.checks_of[bit].len()
+                };
+                let mut information = self.checks[j].bits.iter().filter(|bit| **bit < code.kldpc);
+                let wrong = odd[j].then(|| information.find(|bit| is_wrong(&odd, **bit))).flatten();
+                if let Some(&bit) = wrong {
+                    self.checks_of[bit].iter().for_each(|j| odd[*j] = !odd[*j]);
+                    decisions[bit] = !decisions[bit];
+                }
+            }
+        }
+        let left: Vec<usize> = (0..odd.len()).filter(|j| odd[*j]).collect();
+        for run in left.chunks(2) {
+            let run = run[0]..run.get(1).copied().unwrap_or(odd.len());
+            if run.len() > longest_run(code) {
+                return None;
+            }
+            run.for_each(|j| decisions[code.kldpc + j] = !decisions[code.kldpc + j]);
+        }
+        Some(decisions)
     }
 
     /// What the check tells each of its bits, given what they know without it.
@@ -150,16 +197,22 @@ impl Naive {
     }
 }
 
-/// The posteriors of a decoder in the order of transmission.
-fn posteriors(decoder: &Decoder) -> Vec<i32> {
+/// What a decoder has of each bit, by group and place in its ring, in the order of transmission.
+fn of_each_bit<T>(decoder: &Decoder, of: impl Fn(usize, usize) -> T) -> Vec<T> {
     let code = decoder.code;
-    let of = |group: usize, bit: usize| {
-        let place = (bit + usize::from(decoder.shifts[group])) % GROUP;
-        i32::from(decoder.rings[group * RING + place])
-    };
+    let of = |group: usize, bit: usize| of(group, (bit + usize::from(decoder.shifts[group])) % GROUP);
     let information = (0..code.kldpc).map(|bit| of(bit / GROUP, bit % GROUP));
     let parity = (0..code.parity()).map(|j| of(code.rows.len() + j % code.q, j / code.q));
     information.chain(parity).collect()
+}
+
+fn posteriors(decoder: &Decoder) -> Vec<i32> {
+    of_each_bit(decoder, |group, place| i32::from(decoder.rings[group * RING + place]))
+}
+
+/// Its decisions, of parity bits, too.
+fn decisions(decoder: &Decoder) -> Vec<bool> {
+    of_each_bit(decoder, |group, place| decoder.signs.is_negative(group, place))
 }
 
 fn decode(decoder: &mut Decoder, llr: &[i8]) -> (Decoded, Vec<u8>) {
@@ -212,11 +265,15 @@ fn without_repeats_layers_equal_strictly_sequential_checks() {
         let llr = random.qpsk_llr(&codeword, threshold_db(rate) + 1.0);
         let mut naive = Naive::new(code, &llr);
         let mut decoder = Decoder::new(code, 50);
-        let mut iterations = 0;
-        while !naive.is_codeword() {
-            for (layer, r) in order(code).enumerate() {
+        let residues: Vec<usize> = order(code).collect();
+        let (mut iterations, mut arrived) = (0, naive.arrives(0));
+        while arrived.is_none() {
+            for (layer, &r) in residues.iter().enumerate() {
                 naive.update_one_by_one(r);
-                if decoder.schedule.layers[layer].look.is_some() && naive.is_codeword() {
+                if decoder.schedule.layers[layer].look.is_some() {
+                    arrived = naive.arrives(residues[(layer + 1) % residues.len()]);
+                }
+                if arrived.is_some() {
                     break;
                 }
             }
@@ -227,6 +284,7 @@ fn without_repeats_layers_equal_strictly_sequential_checks() {
         assert_eq!(decoded, Decoded { iterations, converged: true });
         assert!(iterations > 1);
         assert!(posteriors(&decoder) == naive.posteriors);
+        assert!(decisions(&decoder) == arrived.unwrap());
         assert!(out == codeword[..out.len()]);
     }
 }
@@ -241,14 +299,13 @@ fn every_code_corrects_noise_and_stops_at_a_codeword() {
         let (decoded, out) = decode(&mut decoder, &llr);
         assert!(decoded.converged && decoded.iterations > 0, "{size} {rate} {decoded:?}");
         assert!(out == codeword[..out.len()], "{size} {rate}");
-        let mut naive = Naive::new(code, &llr);
-        naive.posteriors = posteriors(&decoder);
-        assert!(naive.is_codeword(), "{size} {rate}");
+        let odd = Naive::new(code, &llr).odd(&decisions(&decoder));
+        assert!(odd.iter().all(|odd| !odd), "{size} {rate}");
     }
 }
 
 #[test]
-fn a_clean_frame_costs_no_iteration_and_one_wrong_parity_bit_costs_one() {
+fn a_clean_frame_costs_no_iteration_nor_does_a_wrong_bit_that_knows_little() {
     let mut random = Random::new(4);
     for (_, code) in CODES {
         let codeword = random_codeword(code, &mut random);
@@ -258,14 +315,50 @@ fn a_clean_frame_costs_no_iteration_and_one_wrong_parity_bit_costs_one() {
         assert_eq!(decoded, Decoded { iterations: 0, converged: true });
         assert!(out == codeword[..out.len()]);
         // The last parity bit belongs to one check only, next to the one that check 0 lacks.
-        for bit in [code.nldpc - 1, code.nldpc - 2, code.kldpc] {
+        for bit in [code.kldpc - 1, code.nldpc - 1, code.nldpc - 2, code.kldpc] {
             llr[bit] = if llr[bit] < 0 { 3 } else { -3 };
             let (decoded, out) = decode(&mut decoder, &llr);
-            assert_eq!(decoded, Decoded { iterations: 1, converged: true });
+            assert_eq!(decoded, Decoded { iterations: 0, converged: true });
             assert!(out == codeword[..out.len()]);
             llr[bit] = if llr[bit] < 0 { 100 } else { -100 };
         }
+        // One that seems to be certain is left to an iteration.
+        llr[code.kldpc - 2] = if llr[code.kldpc - 2] < 0 { 25 } else { -25 };
+        let (decoded, out) = decode(&mut decoder, &llr);
+        assert_eq!(decoded, Decoded { iterations: 1, converged: true });
+        assert!(out == codeword[..out.len()]);
     }
+}
+
+#[test]
+fn bits_are_flipped_as_by_checks_one_by_one() {
+    let mut random = Random::new(9);
+    let (mut arrived, mut cases) = (0, 0);
+    for (_, code) in CODES {
+        let codeword = random_codeword(code, &mut random);
+        let mut naive = Naive::new(code, &[]);
+        for case in 0..40 {
+            let mut llr = random.qpsk_llr(&codeword, 30.0);
+            // From one wrong bit to more than can be explained, some next to each other, some too certain.
+            for _ in 0..=case / 4 {
+                let first = random.below(code.nldpc);
+                for llr in llr[first..].iter_mut().take(1 + random.below(3)) {
+                    let certainty = 1 + random.below(26) as i8;
+                    *llr = if *llr < 0 { certainty } else { -certainty };
+                }
+            }
+            naive.posteriors = llr.iter().map(|llr| i32::from(*llr)).collect();
+            let mut decoder = Decoder::new(code, 0);
+            let (decoded, _) = decode(&mut decoder, &llr);
+            let expected = naive.arrives(0);
+            assert_eq!(decoded, Decoded { iterations: 0, converged: expected.is_some() });
+            let unchanged = || llr.iter().map(|llr| *llr < 0).collect();
+            assert!(decisions(&decoder) == expected.unwrap_or_else(unchanged));
+            arrived += u32::from(decoded.converged);
+            cases += 1;
+        }
+    }
+    assert!(arrived > cases / 4 && arrived < cases, "{arrived} of {cases}");
 }
 
 #[test]
