@@ -10,7 +10,8 @@
 //!
 //! A group of 360 posteriors is held in a ring, turned so that position m belongs to lane m of the layer that used it last, and with
 //! as many of its first positions behind its end as a vector register has lanes: any other rotation is read in plain loads, and a layer
-//! writes the group back in its own rotation. No lane is ever addressed on its own, but for the missing bit.
+//! writes the group back in its own rotation. No lane is ever addressed on its own, but for the missing bit, and at the end, where a few
+//! bits are flipped.
 //!
 //! Where several addresses of a row fall in one layer, a posterior takes part in several lanes at once. Their
 //! checks are computed from the same posterior and the changes of their messages added one after another.
@@ -279,18 +280,17 @@ impl Decoder {
         }
     }
 
-    /// Puts a bit that is certainly 0 in the place of the one that lane 0 of layer 0 lacks, and returns where it is and what was
-    /// there, which is `turn` places behind the beginning of the ring. Does nothing for the other layers.
+    /// Puts a bit that is certainly 0 in the place of the one that lane 0 of the first layer lacks, and returns what was there. Does nothing
+    /// for the other layers.
     #[inline(always)]
-    fn replace_missing_bit(&mut self, r: usize, turn: u16) -> Option<(usize, i8)> {
+    fn replace_missing_bit(&mut self, r: usize) -> Option<i8> {
         if r > 0 {
             return None;
         }
-        let turn = usize::from(turn);
-        let ring = self.schedule.last_ring();
+        let (ring, turn) = (self.schedule.last_ring(), usize::from(self.schedule.missing_turn));
         let posterior = self.rings[ring + turn];
         set_lane(&mut self.rings, ring, turn, i8::MAX);
-        Some((turn, posterior))
+        Some(posterior)
     }
 
     /// Updates layers from this one on until it is time to look: which one is next then. In the first iteration all messages are 0,
@@ -298,13 +298,13 @@ impl Decoder {
     #[inline(always)]
     fn update<S: Simd, const FIRST: bool>(&mut self, simd: S, first: usize) -> usize {
         for r in first..self.schedule.layers.len() {
-            let spared = self.replace_missing_bit(r, self.schedule.missing_turn);
+            let spared = self.replace_missing_bit(r);
             if has_registers(simd) {
                 self.update_layer::<S, FIRST, STRIPS>(simd, r);
             } else {
                 self.update_layer::<S, FIRST, 1>(simd, r);
             }
-            if let Some((_, posterior)) = spared {
+            if let Some(posterior) = spared {
                 // The layer has moved its lane 0 to the front.
                 set_lane(&mut self.rings, self.schedule.last_ring(), 0, posterior);
                 let message = &mut self.messages[self.schedule.missing].0;
