@@ -64,12 +64,12 @@ impl Naive {
         let mut checks: Vec<_> =
             (0..code.parity()).map(|_| Check { bits: Vec::new(), turns: Vec::new(), messages: Vec::new() }).collect();
         let mut checks_of = vec![Vec::new(); code.kldpc];
-        for bit in 0..code.kldpc {
+        for (bit, checks_of) in checks_of.iter_mut().enumerate() {
             let row = code.rows[bit / GROUP];
             for (i, &x) in row.iter().enumerate() {
                 let before = row[..i].iter().filter(|y| usize::from(**y) % code.q == usize::from(x) % code.q);
                 let j = (usize::from(x) + bit % GROUP * code.q) % code.parity();
-                checks_of[bit].push(j);
+                checks_of.push(j);
                 let check = &mut checks[j];
                 check.bits.push(bit);
                 check.turns.push(before.count());
