@@ -7,7 +7,9 @@ use bief_dsp::Complex32;
 use bief_dsp::dvbs2::bch::{Bch, Outcome};
 use bief_dsp::dvbs2::ldpc::{Code, Decoder};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{CarrierPhase, Demapper, HEADER, Layout, Lock, PlframeBuilder, Pls, SignalLevel, Tracker};
+use bief_dsp::dvbs2::{
+    CarrierPhase, Demapper, FrameSize, HEADER, Layout, Lock, PlframeBuilder, Pls, Rate, SignalLevel, Tracker,
+};
 use bief_dsp::filter::MatchedFilter;
 use bief_dsp::pulse::Shaper;
 
@@ -117,4 +119,20 @@ fn decoding_a_frame_allocates_nothing() {
             }
         }
     }
+}
+
+/// As replicas are made.
+#[test]
+fn a_cloned_decoder_that_flips_bits_allocates_nothing() {
+    let code = Code::get(FrameSize::Short, Rate::R8_9).unwrap();
+    let mut decoder = Decoder::new(code, 3).clone();
+    let mut llr = vec![100; code.nldpc];
+    for wrong in [code.kldpc - 1, code.nldpc - 500, code.nldpc - 1] {
+        llr[wrong] = -3;
+    }
+    let mut information = vec![0xFF; code.kldpc / 8];
+    let before = ALLOCATIONS.get();
+    let decoded = decoder.decode(&llr, &mut information);
+    assert_eq!(ALLOCATIONS.get(), before);
+    assert!(decoded.converged && decoded.iterations == 0 && information.iter().all(|byte| *byte == 0), "{decoded:?}");
 }

@@ -26,10 +26,10 @@ Examples:
   bief lab bench device --device nvidia-h200 --batches 64,256,1024 --lanes 1,3
   bief lab bench device --device nvidia-h200 --memory pinned --json h200.json
 
-Frames of two codes, noisy enough for about 8 iterations of normal 1/2 and 2 to
+Frames of two codes, noisy enough for 7 to 8 iterations of normal 1/2 and 2 to
 3 of short 8/9, go through the decoder on the device, with all copies, and
-through that of one core: Mb/s of information. All decoded bits are compared;
-a core flips the last wrong bits, for which the device takes iterations.";
+through that of one core: Mb/s of information. All decoded bits are compared.
+A core flips the last wrong bits; a device iterates until they are right.";
 
 /// Iterations after which decoders give up.
 const ITERATIONS: u32 = 50;

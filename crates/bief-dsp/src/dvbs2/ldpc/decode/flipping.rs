@@ -11,7 +11,7 @@ use super::signs::Signs;
 use super::strips::{LANES_OF, RING, STRIPS};
 use crate::simd::{Simd, prelude::*, u64x8};
 
-/// Most checks that may not hold where bits are flipped. Twice as many are hardly ever explained.
+/// Most checks that may not hold where bits are flipped. For more of them, tries that fail take more time than the others spare.
 pub(super) const MOST_ODD: usize = 24;
 /// Most bits that are flipped, and checks that do not hold meanwhile.
 const MOST: usize = 4 * MOST_ODD;
@@ -19,8 +19,8 @@ const MOST: usize = 4 * MOST_ODD;
 pub(super) const WEAK: u8 = 24;
 
 /// Most parity bits in a row that may be wrong. Few checks of those that do not hold are as near each other by chance.
-pub(super) fn longest_run(code: &Code) -> usize {
-    (code.parity() / 800).clamp(2, 16)
+pub(super) fn longest_run(checks: usize) -> usize {
+    (checks / 800).clamp(2, 16)
 }
 
 /// A place round a group, given it or one that is a turn further.
@@ -36,11 +36,9 @@ struct Check {
 }
 
 /// What bit flipping knows of a code, and finds out of a frame.
-#[derive(Clone)]
 pub(super) struct Flipping {
     /// Of each group of information bits: the checks of its bit 0.
     checks: Box<[Box<[Check]>]>,
-    longest_run: usize,
     /// Checks that do not hold, a bit for each, by residue ...
     odd: Box<[[u64; STRIPS]]>,
     /// ... and one by one.
@@ -49,12 +47,23 @@ pub(super) struct Flipping {
     flipped: Vec<(usize, usize)>,
 }
 
+impl Clone for Flipping {
+    /// With room for all that it may find: a clone of a vector has room for what is in it alone.
+    fn clone(&self) -> Flipping {
+        Flipping {
+            checks: self.checks.clone(),
+            odd: self.odd.clone(),
+            listed: Vec::with_capacity(MOST),
+            flipped: Vec::with_capacity(MOST),
+        }
+    }
+}
+
 impl Flipping {
     pub(super) fn new(code: &Code) -> Flipping {
         let check = |x: &u16| Check { residue: usize::from(*x) % code.q, lane: usize::from(*x) / code.q };
         Flipping {
             checks: code.rows.iter().map(|row| row.iter().map(check).collect()).collect(),
-            longest_run: longest_run(code),
             odd: vec![[0; STRIPS]; code.q].into(),
             listed: Vec::with_capacity(MOST),
             flipped: Vec::with_capacity(MOST),
@@ -153,12 +162,13 @@ impl Flipping {
             return false;
         }
         let (q, groups) = (self.odd.len(), self.checks.len());
+        let longest = longest_run(q * GROUP);
         let number = |check: &Check| check.residue + q * check.lane;
         self.listed.sort_unstable_by_key(number);
         for run in self.listed.chunks(2) {
             // Parity bits from one on until the last leave no other check that does not hold.
             let run = number(&run[0])..run.get(1).map_or(q * GROUP, number);
-            if run.len() > self.longest_run || self.flipped.len() + run.len() > MOST {
+            if run.len() > longest || self.flipped.len() + run.len() > MOST {
                 return false;
             }
             for bit in run {

@@ -114,7 +114,7 @@ impl Schedule {
         }
     }
 
-    /// The layer of the checks of this residue.
+    /// The layer of the checks of this residue, by their [`order`].
     pub(super) fn layer(&self, residue: usize) -> &Layer {
         let even = self.layers.len().div_ceil(2);
         &self.layers[residue / 2 + if residue.is_multiple_of(2) { 0 } else { even }]

@@ -1,7 +1,7 @@
 //! Hard decisions: the signs of all posteriors, a bit each, in words of 64.
 
 use super::super::GROUP;
-use super::strips::{RING, STRIP, STRIPS, strip_at};
+use super::strips::{LANES, RING, STRIP, STRIPS, strip_at};
 use crate::simd::{Simd, prelude::*, u64x8};
 
 /// The signs of a ring, and behind them the first ones again, as far as any rotation reads.
@@ -27,7 +27,7 @@ impl Signs {
         // In a loop of its own: words that were just written one by one are not to be had as a vector.
         for group in 0..self.0.len() {
             // The last strip already has some of the first signs again.
-            let again = self.turned(simd, group, 64 * STRIPS - GROUP);
+            let again = self.turned(simd, group, LANES - GROUP);
             again.store_slice(&mut self.0[group][STRIPS..STRIPS + 8]);
         }
     }

@@ -125,7 +125,7 @@ impl Naive {
         let left: Vec<usize> = (0..odd.len()).filter(|j| odd[*j]).collect();
         for run in left.chunks(2) {
             let run = run[0]..run.get(1).copied().unwrap_or(odd.len());
-            if run.len() > longest_run(code) {
+            if run.len() > longest_run(odd.len()) {
                 return None;
             }
             run.for_each(|j| decisions[code.kldpc + j] = !decisions[code.kldpc + j]);
