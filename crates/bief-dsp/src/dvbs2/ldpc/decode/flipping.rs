@@ -15,7 +15,7 @@ use crate::simd::{Simd, prelude::*, u64x8};
 pub(super) const MOST_ODD: usize = 24;
 /// Most bits that are flipped, and checks that do not hold meanwhile.
 const MOST: usize = 4 * MOST_ODD;
-/// Largest magnitude of the posterior of an information bit that may be wrong, in counts. Most know far more.
+/// Largest magnitude of the posterior of a bit that may be wrong, in counts. Most know far more.
 pub(super) const WEAK: u8 = 24;
 
 /// Most parity bits in a row that may be wrong. Few checks of those that do not hold are as near each other by chance.
@@ -109,7 +109,7 @@ impl Flipping {
         // Where a parity bit is wrong, too, a check that should not hold does, and the next one does not.
         let explained = self.flip_information::<false>(rings, shifts, schedule)
             && self.flip_information::<true>(rings, shifts, schedule)
-            && self.flip_parity(shifts);
+            && self.flip_parity(rings, shifts);
         if explained {
             self.flipped.iter().for_each(|&(group, place)| signs.flip(group, place));
         }
@@ -156,8 +156,9 @@ impl Flipping {
         true
     }
 
-    /// Flips the parity bits between each two checks that do not hold. `false` if they are not near each other, or too many.
-    fn flip_parity(&mut self, shifts: &[u16]) -> bool {
+    /// Flips the parity bits between each two checks that do not hold. `false` if these are not near each other, or a bit of them knows too much,
+    /// or they are too many: a run of bits that are right may lead to another codeword.
+    fn flip_parity(&mut self, rings: &[i8], shifts: &[u16]) -> bool {
         if !self.list_odd() {
             return false;
         }
@@ -173,7 +174,11 @@ impl Flipping {
             }
             for bit in run {
                 let group = groups + bit % q;
-                self.flipped.push((group, wrapped(bit / q + usize::from(shifts[group]))));
+                let place = wrapped(bit / q + usize::from(shifts[group]));
+                if rings[group * RING + place].unsigned_abs() > WEAK {
+                    return false;
+                }
+                self.flipped.push((group, place));
             }
         }
         true

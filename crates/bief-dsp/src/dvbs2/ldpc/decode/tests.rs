@@ -125,7 +125,8 @@ impl Naive {
         let left: Vec<usize> = (0..odd.len()).filter(|j| odd[*j]).collect();
         for run in left.chunks(2) {
             let run = run[0]..run.get(1).copied().unwrap_or(odd.len());
-            if run.len() > longest_run(odd.len()) {
+            let is_certain = |j: usize| self.posteriors[code.kldpc + j].abs() > i32::from(WEAK);
+            if run.len() > longest_run(odd.len()) || run.clone().any(is_certain) {
                 return None;
             }
             run.for_each(|j| decisions[code.kldpc + j] = !decisions[code.kldpc + j]);
@@ -359,6 +360,20 @@ fn bits_are_flipped_as_by_checks_one_by_one() {
         }
     }
     assert!(arrived > cases / 4 && arrived < cases, "{arrived} of {cases}");
+}
+
+#[test]
+fn bits_that_know_much_are_not_flipped_into_another_codeword() {
+    let code = code(FrameSize::Normal, Rate::R2_3);
+    // Two information bits and seven parity bits are a codeword of rate 2/3, the smallest of any rate.
+    let mut llr = vec![60; code.nldpc];
+    for wrong in [8533, code.kldpc + 15203, code.kldpc + 6193] {
+        llr[wrong] = -3;
+    }
+    llr[24583] = 3;
+    let (decoded, out) = decode(&mut Decoder::new(code, 5), &llr);
+    assert!(decoded.converged);
+    assert!(out.iter().all(|byte| *byte == 0));
 }
 
 #[test]
