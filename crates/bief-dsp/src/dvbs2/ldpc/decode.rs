@@ -46,6 +46,10 @@ use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, odd_in_strip, strip_at, te
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 31;
 
+/// Iterations after which a frame is given up if few checks do not hold, but never fewer: wrong bits confirm each other, and would do so
+/// for ever.
+const PATIENCE: u32 = 8;
+
 /// Fills the ring that begins at `ring`, turned by `shift`, with the group that is first among `bits`.
 #[inline(always)]
 fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8], shift: u16) {
@@ -100,6 +104,15 @@ fn columns<S: Simd>(simd: S, matrix: &[i8], width: usize, row: usize, first: usi
         *columns = pair.into();
     }
     bytemuck::cast(columns)
+}
+
+/// What is seen of a frame between iterations.
+enum Look {
+    /// A codeword, if need be with some bits flipped.
+    Codeword,
+    /// So few checks do not hold that flipped bits might have explained them.
+    Few(usize),
+    Many,
 }
 
 /// What [`Decoder::decode`] did.
@@ -192,7 +205,8 @@ impl Decoder {
     /// kldpc / 8 bytes of information, first bit in the most significant place.
     ///
     /// Looks several times in an iteration, and stops as soon as all checks hold, or all but a few that a few wrong bits explain:
-    /// these it flips. Any input is accepted. Allocates nothing.
+    /// these it flips. If 24 checks at most do not hold, and in 8 iterations never fewer, it gives up: what a few wrong bits hold up is left
+    /// to the BCH code. Any input is accepted. Allocates nothing.
     ///
     /// # Panics
     ///
@@ -208,9 +222,15 @@ impl Decoder {
     fn decode_kernel<S: Simd>(&mut self, simd: S, llr: &[i8], out: &mut [u8]) -> Decoded {
         self.load(simd, llr);
         let (mut iterations, mut next) = (0, 0);
+        // The fewest checks that did not hold since they were many, and the iteration in which that was seen.
+        let (mut fewest, mut since) = (usize::MAX, 0);
         let converged = loop {
-            if self.arrives(simd, next) {
-                break true;
+            match self.look(simd, next) {
+                Look::Codeword => break true,
+                Look::Few(odd) if odd < fewest => (fewest, since) = (odd, iterations),
+                Look::Few(_) if iterations - since >= PATIENCE => break false,
+                Look::Few(_) => {}
+                Look::Many => fewest = usize::MAX,
             }
             if next == 0 {
                 if iterations == self.max_iterations {
@@ -254,9 +274,9 @@ impl Decoder {
         }
     }
 
-    /// Whether all checks hold, if need be with some bits flipped; `next` is the layer that would be updated next.
+    /// Looks at the frame, and flips bits if that makes it a codeword; `next` is the layer that would be updated next.
     #[inline(always)]
-    fn arrives<S: Simd>(&mut self, simd: S, next: usize) -> bool {
+    fn look<S: Simd>(&mut self, simd: S, next: usize) -> Look {
         // Mostly, the layer that was updated longest ago says by itself that too many checks do not hold.
         let layer = &self.schedule.layers[next];
         let places = &self.schedule.places[layer.first..layer.end];
@@ -269,15 +289,17 @@ impl Decoder {
             }
             odd += lanes.count_ones() as usize;
             if odd > 1 + MOST_ODD / self.code.q {
-                return false;
+                return Look::Many;
             }
         }
         self.signs.take(simd, &self.rings);
-        match self.flipping.find_odd(simd, &self.signs, &self.shifts, &self.schedule) {
-            None => false,
-            Some(0) => true,
-            Some(_) => self.flipping.flip(&mut self.signs, &self.rings, &self.shifts, &self.schedule),
+        let Some(odd) = self.flipping.find_odd(simd, &self.signs, &self.shifts, &self.schedule) else {
+            return Look::Many;
+        };
+        if odd == 0 || self.flipping.flip(&mut self.signs, &self.rings, &self.shifts, &self.schedule) {
+            return Look::Codeword;
         }
+        Look::Few(odd)
     }
 
     /// Puts a bit that is certainly 0 in the place of the one that lane 0 of the first layer lacks, and returns what was there. Does nothing

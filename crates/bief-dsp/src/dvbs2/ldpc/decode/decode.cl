@@ -1,4 +1,5 @@
-// The layered A-min* decoder of decode.rs, bit for bit, but for the last checks: it goes on until all hold without a bit being flipped.
+// The layered A-min* decoder of decode.rs, bit for bit, but for the last checks: it goes on until all hold without a bit being flipped, and
+// does not give up before the last iteration.
 // A frame is a work-group, an item a lane of 360.
 //
 // A posterior lies where its bit is (groups of information, then of parity), not turned; a block's lane m is the m-th bit behind that of

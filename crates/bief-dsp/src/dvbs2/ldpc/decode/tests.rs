@@ -377,6 +377,22 @@ fn bits_that_know_much_are_not_flipped_into_another_codeword() {
 }
 
 #[test]
+fn a_frame_that_one_check_holds_up_for_ever_is_given_up() {
+    // Two checks of this bit are three apart in the chain of parity bits. If those between are wrong, too, the bit's last check alone
+    // does not hold, and all of them confirm each other.
+    let code = code(FrameSize::Normal, Rate::R135_180);
+    let mut llr = vec![60; code.nldpc];
+    llr[9720] = -10;
+    llr[code.kldpc + 12283..code.kldpc + 12286].fill(-10);
+    for (most, expected) in [(3, 3), (50, 8)] {
+        let (decoded, out) = decode(&mut Decoder::new(code, most), &llr);
+        assert_eq!(decoded, Decoded { iterations: expected, converged: false });
+        // The BCH code has little left to do.
+        assert_eq!(out.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
+    }
+}
+
+#[test]
 fn every_level_computes_the_same() {
     let mut random = Random::new(5);
     for (size, rate) in
