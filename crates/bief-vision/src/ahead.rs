@@ -12,9 +12,10 @@ impl Ahead<'_> {
     /// Asks for a little more of it. To be called between other things, but not while much else is read: it would wait for that.
     #[inline(always)]
     pub(crate) fn ask(&mut self) {
-        let (now, later) = self.0.split_at(BYTES.min(self.0.len()));
-        prefetch(now);
-        self.0 = later;
+        if let Some((now, later)) = self.0.split_first_chunk::<BYTES>() {
+            prefetch(now);
+            self.0 = later;
+        }
     }
 
     /// Asks for the rest of it.

@@ -3,7 +3,7 @@
 //! Rows come from above, a strip of eight at a time. Of most regions with fewer than three pixels, which noise mostly is, nothing stays:
 //! a pixel of a larger one has two neighbours, or one that has two. That is known two rows later.
 
-use fearless_simd::{Simd, prelude::*, u8x64, u64x8};
+use fearless_simd::{Simd, prelude::*, u8x64};
 
 use crate::ahead::Ahead;
 use crate::sky::STRIP;
@@ -14,7 +14,7 @@ pub(crate) const WORD: usize = 64;
 pub(crate) const LARGER: u32 = 3;
 /// Rows until it is known what stays of one.
 pub(crate) const LATER: usize = 2;
-/// Words at a time.
+/// Words of a vector, at most.
 const LANES: usize = 8;
 /// Rows of a strip, and those before it that it changes.
 const ROWS: usize = LATER + STRIP;
@@ -22,15 +22,15 @@ const ROWS: usize = LATER + STRIP;
 /// The bits of the latest rows of a picture.
 #[derive(Debug, Clone)]
 pub(crate) struct Bits {
-    /// Words from a row to the next: a vector of empty ones, then those of the row.
+    /// Words of a row, and from a row to the next: a vector of empty ones, then those of the row, up to whole vectors.
+    words: usize,
     stride: usize,
     /// Row by row: those before the strip, then the strip.
     light: Vec<u64>,
     /// Light with two neighbours or more, a row later.
     inner: Vec<u64>,
-    /// What stays of a strip, row by row; a bit for each word that is not empty; and where each begins.
+    /// What stays of a strip, row by row; and where each word begins.
     kept: Vec<u64>,
-    filled: Vec<u8>,
     places: Vec<u64>,
 }
 
@@ -53,16 +53,17 @@ pub(crate) const fn place(row: usize, column: usize) -> u64 {
 impl Bits {
     /// For rows of so many pixels.
     pub(crate) fn new(width: usize) -> Self {
-        let stride = (1 + width.div_ceil(WORD * LANES)) * LANES;
+        let words = width.div_ceil(WORD);
+        let stride = LANES + words.next_multiple_of(LANES);
         // Nothing is in the empty words: where they begin does not matter.
         let place_of = |row, word: usize| place(row, word.saturating_sub(LANES) * WORD);
         let places = (0..STRIP).flat_map(|row| (0..stride).map(move |word| place_of(row, word)));
         Self {
+            words,
             stride,
             light: vec![0; ROWS * stride + LANES],
             inner: vec![0; ROWS * stride + LANES],
             kept: vec![0; STRIP * stride + LANES],
-            filled: vec![0; STRIP * stride / LANES],
             places: places.collect(),
         }
     }
@@ -97,12 +98,9 @@ impl Bits {
     }
 
     /// All light, down to [`LATER`] rows above the last one that was taken.
-    #[inline(always)]
-    pub(crate) fn all<S: Simd>(&mut self, simd: S) {
-        for first in (LANES..STRIP * self.stride).step_by(LANES) {
-            let light = vector(simd, &self.light, first);
-            keep(simd, &mut self.kept, &mut self.filled, first, light);
-        }
+    pub(crate) fn all(&mut self) {
+        let strip = STRIP * self.stride;
+        self.kept[..strip].copy_from_slice(&self.light[..strip]);
     }
 
     /// The light that stays, down to [`LATER`] rows above the last one that was taken. To be asked once for each strip; asks for memory
@@ -110,28 +108,28 @@ impl Bits {
     #[inline(always)]
     pub(crate) fn larger<S: Simd>(&mut self, simd: S, ahead: &mut Ahead<'_>) {
         let stride = self.stride;
+        let vectors = (LANES..LANES + self.words).step_by(S::u64s::LEN);
         self.inner.copy_within(STRIP * stride..ROWS * stride, 0);
-        for first in (LANES..stride).step_by(LANES) {
+        for first in vectors.clone() {
             let (mut above, mut own) = (Sum::of(simd, &self.light, first), Sum::of(simd, &self.light, stride + first));
-            for row in 1..=STRIP {
+            for row in (0..STRIP).map(|row| row * stride + first) {
                 ahead.ask();
-                let below = Sum::of(simd, &self.light, (row + 1) * stride + first);
+                let below = Sum::of(simd, &self.light, row + 2 * stride);
                 let (Sum { one: a, two: aa, .. }, Sum { one: b, two: bb, light }) = (above, own);
                 let Sum { one: c, two: cc, .. } = below;
                 // Of a pixel and its neighbours, three are light.
                 let (one, two) = (a | b, aa | bb);
                 let three = aa & bb | two & cc | (one | c) & (two | cc) | a & b & c;
-                (light & three).store_slice(&mut self.inner[(row + 1) * stride + first..][..LANES]);
+                (light & three).store_slice(&mut self.inner[row + 2 * stride..][..S::u64s::LEN]);
                 (above, own) = (own, below);
             }
         }
-        for first in (LANES..stride).step_by(LANES) {
+        for first in vectors {
             let (mut above, mut own) = (near(simd, &self.inner, first), near(simd, &self.inner, stride + first));
-            for row in 0..STRIP {
-                ahead.ask();
-                let below = near(simd, &self.inner, (row + 2) * stride + first);
-                let light = vector(simd, &self.light, row * stride + first) & (above | own | below);
-                keep(simd, &mut self.kept, &mut self.filled, row * stride + first, light);
+            for row in (0..STRIP).map(|row| row * stride + first) {
+                let below = near(simd, &self.inner, row + 2 * stride);
+                let light = S::u64s::from_slice(simd, &self.light[row..][..S::u64s::LEN]) & (above | own | below);
+                light.store_slice(&mut self.kept[row..][..S::u64s::LEN]);
                 (above, own) = (own, below);
             }
         }
@@ -139,12 +137,16 @@ impl Bits {
 
     /// Tells all words of what stays of the strip that are not empty, in order.
     #[inline(always)]
-    pub(crate) fn each(&self, mut word: impl FnMut(Word)) {
-        for (number, filled) in self.filled.as_chunks().0.iter().enumerate() {
-            let first = number * WORD;
-            let mut filled = u64::from_le_bytes(*filled);
+    pub(crate) fn each<S: Simd>(&self, simd: S, mut word: impl FnMut(Word)) {
+        for (number, words) in self.kept.as_chunks::<WORD>().0.iter().enumerate() {
+            let mut filled = 0;
+            for (part, words) in words.chunks_exact(S::u64s::LEN).enumerate() {
+                let empty = S::u64s::from_slice(simd, words).simd_eq(S::u64s::splat(simd, 0)).to_bitmask();
+                filled |= empty << (part * S::u64s::LEN);
+            }
+            filled = !filled;
             while filled != 0 {
-                let index = first + filled.trailing_zeros() as usize;
+                let index = number * WORD + filled.trailing_zeros() as usize;
                 filled &= filled - 1;
                 // Those at both ends of a row are empty.
                 let [before, light, behind] = [index - 1, index, index + 1].map(|index| self.kept[index]);
@@ -152,18 +154,6 @@ impl Bits {
             }
         }
     }
-}
-
-/// Keeps some words, from the one of this number on, and which of them are not empty.
-#[inline(always)]
-fn keep<S: Simd>(simd: S, kept: &mut [u64], filled: &mut [u8], first: usize, words: u64x8<S>) {
-    filled[first / LANES] = !words.simd_eq(u64x8::splat(simd, 0)).to_bitmask() as u8;
-    words.store_slice(&mut kept[first..first + LANES]);
-}
-
-#[inline(always)]
-fn vector<S: Simd>(simd: S, words: &[u64], first: usize) -> u64x8<S> {
-    u64x8::from_slice(simd, &words[first..first + LANES])
 }
 
 /// A bit for each pixel that is above its limit.
@@ -176,9 +166,9 @@ fn brighter<S: Simd>(simd: S, pixels: &[u8; WORD], limits: &[u8; WORD]) -> u64 {
 /// How much of each pixel and the two beside it is light: a number of two bits.
 #[derive(Clone, Copy)]
 struct Sum<S: Simd> {
-    one: u64x8<S>,
-    two: u64x8<S>,
-    light: u64x8<S>,
+    one: S::u64s,
+    two: S::u64s,
+    light: S::u64s,
 }
 
 impl<S: Simd> Sum<S> {
@@ -192,17 +182,19 @@ impl<S: Simd> Sum<S> {
 
 /// What is there, on the left, or on the right.
 #[inline(always)]
-fn near<S: Simd>(simd: S, words: &[u64], first: usize) -> u64x8<S> {
+fn near<S: Simd>(simd: S, words: &[u64], first: usize) -> S::u64s {
     let [left, own, right] = sides(simd, words, first);
     left | own | right
 }
 
 /// The neighbours of some pixels on the left, they themselves, and their neighbours on the right.
 #[inline(always)]
-fn sides<S: Simd>(simd: S, words: &[u64], first: usize) -> [u64x8<S>; 3] {
+fn sides<S: Simd>(simd: S, words: &[u64], first: usize) -> [S::u64s; 3] {
     const TOP: u32 = WORD as u32 - 1;
-    let (before, own) = (vector(simd, words, first - LANES), vector(simd, words, first));
-    let behind = vector(simd, words, first + LANES);
-    let (left, right) = (before.slide::<{ LANES - 1 }>(own), own.slide::<1>(behind));
-    [own << 1 | left >> TOP, own, own >> 1 | right << TOP]
+    // One look at bounds for all three. Loads take less time than moving words from vector to vector.
+    let words = &words[first - 1..][..2 + S::u64s::LEN];
+    let before = S::u64s::from_slice(simd, &words[..S::u64s::LEN]);
+    let own = S::u64s::from_slice(simd, &words[1..1 + S::u64s::LEN]);
+    let behind = S::u64s::from_slice(simd, &words[2..]);
+    [own << 1 | before >> TOP, own, own >> 1 | behind << TOP]
 }

@@ -49,9 +49,9 @@ impl Runs {
 
     /// Takes those of the next strip, whose first row begins at `start`: behind so many that are there. Answers how many there are then.
     #[inline(always)]
-    fn take(&mut self, bits: &Bits, start: u64, count: usize) -> usize {
+    fn take<S: Simd>(&mut self, simd: S, bits: &Bits, start: u64, count: usize) -> usize {
         let (mut begun, mut ended) = (count, count);
-        bits.each(|Word { place, light, before, behind }| {
+        bits.each(simd, |Word { place, light, before, behind }| {
             let place = start.wrapping_add(place);
             let firsts = light & !(light << 1 | before >> (WORD - 1));
             let lasts = light & !(light >> 1 | behind << (WORD - 1));
@@ -172,12 +172,12 @@ impl Labeller {
             if only_larger {
                 self.bits.larger(simd, &mut ahead);
             } else {
-                self.bits.all(simd);
+                self.bits.all();
             }
             // Rows of runs count from 1, and come later.
             let start = (ROW * (strip * STRIP + 1) as u64).wrapping_sub(ROW * LATER as u64);
             let first = self.runs.keep(above..runs);
-            runs = self.runs.take(&self.bits, start, first);
+            runs = self.runs.take(simd, &self.bits, start, first);
             above = self.join(first..runs, &mut ahead);
             self.sum_up(simd, first..runs, picture, &mut ahead);
             ahead.ask_for_all();
@@ -197,29 +197,33 @@ impl Labeller {
     #[inline(always)]
     fn sum_up<S: Simd>(&mut self, simd: S, runs: Range<usize>, picture: &[u8], ahead: &mut Ahead<'_>) {
         let width = self.sky.size().width();
-        let Runs { firsts, ends, regions, pixels } = &mut self.runs;
         self.begun.resize(self.parents.len(), Totals::EMPTY);
+        // Vectors reach beyond the last run.
+        let vectors = runs.start..runs.start + runs.len().next_multiple_of(LANES);
+        let (firsts, ends) = (&self.runs.firsts[vectors.clone()], &self.runs.ends[vectors.clone()]);
+        let pixels = &mut self.runs.pixels[vectors];
+        let regions = &self.runs.regions[runs];
         let start = |first: u64| (first / ROW - 1) as usize * width + (first % ROW) as usize;
-        for index in runs.clone() {
-            let count = (ends[index] - firsts[index]).min(FEW as u64);
-            let behind = &picture[start(firsts[index])..];
+        for (((&first, &end), pixels), _) in firsts.iter().zip(ends).zip(&mut *pixels).zip(regions) {
+            let count = (end - first).min(FEW as u64);
+            let behind = &picture[start(first)..];
             let few = behind.first_chunk().copied().unwrap_or_else(|| {
                 let mut few = [0; FEW];
                 few[..behind.len()].copy_from_slice(behind);
                 few
             });
-            pixels[index] = u64::from_le_bytes(few) & u64::MAX >> (64 - 8 * count);
+            *pixels = u64::from_le_bytes(few) & u64::MAX >> (64 - 8 * count);
         }
-        for chunk in runs.clone().step_by(LANES) {
-            let first = u64x8::from_slice(simd, &firsts[chunk..chunk + LANES]);
-            let count = u64x8::from_slice(simd, &ends[chunk..chunk + LANES]) - first;
+        let (firsts, ends, pixels) = (firsts.as_chunks().0, ends.as_chunks().0, pixels.as_chunks().0);
+        for (((firsts, ends), pixels), regions) in firsts.iter().zip(ends).zip(pixels).zip(regions.chunks(LANES)) {
+            let first = u64x8::simd_from(simd, *firsts);
+            let count = u64x8::simd_from(simd, *ends) - first;
             let row = (first >> ROW.ilog2()) - 1;
             let column = first & (ROW - 1);
-            let few = u64x8::from_slice(simd, &pixels[chunk..chunk + LANES]);
-            let few = Totals::of_few(simd, [row, column, count, few]);
-            for (index, few) in (chunk..runs.end).zip(&few) {
-                let whole = &mut self.begun[regions[index] as usize];
-                let (first, count) = (firsts[index], (ends[index] - firsts[index]) as usize);
+            let few = Totals::of_few(simd, [row, column, count, u64x8::simd_from(simd, *pixels)]);
+            for (((few, &region), &first), &end) in few.iter().zip(regions).zip(firsts).zip(ends) {
+                let whole = &mut self.begun[region as usize];
+                let count = (end - first) as usize;
                 ahead.ask();
                 if count <= FEW {
                     whole.add(simd, few);

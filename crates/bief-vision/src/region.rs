@@ -1,6 +1,6 @@
 //! What a region of pixels adds up, run by run: the sums of places in closed form, those of grey levels pixel by pixel.
 
-use fearless_simd::{Simd, prelude::*, u8x64, u16x8, u64x2, u64x4, u64x8};
+use fearless_simd::{Simd, prelude::*, u8x64, u16x8, u16x32, u64x2, u64x4, u64x8};
 
 /// Pixels of most runs: those of [`LANES`] runs are added up at once.
 pub(crate) const FEW: usize = 8;
@@ -101,21 +101,19 @@ impl Totals {
     /// lowest byte and 0 behind the last.
     #[inline(always)]
     pub(crate) fn of_few<S: Simd>(simd: S, [row, first, count, pixels]: [u64x8<S>; 4]) -> [Self; LANES] {
-        // Two pixels are in each of four parts of 16 bits; a multiplication adds the parts up, weighted, in the highest one.
+        // Two pixels are in each of four parts of 16 bits: pixel 2 k, or 2 k + 1, is in part k.
         const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
-        const ALL: u64 = 0x0001_0001_0001_0001;
-        const BY_NUMBER: u64 = 0x0000_0001_0002_0003;
-        const BY_SQUARE: u64 = 0x0000_0001_0004_0009;
-        // Pixel 2 k, or 2 k + 1, is in part k.
         let odd = (pixels >> 8) & EVEN;
         let pairs = (pixels & EVEN) + odd;
-        let (odd_all, odd_by_number) = ((odd * ALL) >> 48, (odd * BY_NUMBER) >> 48);
-        let grey = (pairs * ALL) >> 48;
-        let grey_place = (((pairs * BY_NUMBER) >> 48) << 1) + odd_all;
-        let grey_square = ((((pairs * BY_SQUARE) >> 48) + odd_by_number) << 2) + odd_all;
+        let grey = across(pairs, 0x07ff);
+        let grey_place = across(weighted(simd, pairs, [0, 2, 4, 6]) + odd, 0x1fff);
+        let grey_square =
+            across(weighted(simd, pairs, [0, 4, 16, 36]) + weighted(simd, odd, [1, 5, 9, 13]), 0xffff);
+        // Masks change nothing: they tell that all factors have at most 32 bits, for which a multiplication takes one instruction, not eight.
+        let (row, first, count) = (row & 0xffff, first & 0xffff, count & 0xf);
         // Up to n: n (n - 1) / 2, and n (n - 1) (2 n - 1) / 6 of squares. Of such numbers, 171 / 512 are a third.
-        let place = (count * (count - 1)) >> 1;
-        let square = (place * ((count << 1) - 1) * 171) >> 9;
+        let place = ((count * count - count) >> 1) & 0x1f;
+        let square = (((place * (count << 1) - place) & 0x1ff) * 171) >> 9;
         // Places from the first pixel on become columns.
         let (x, grey_x) = (first * count + place, first * grey + grey_place);
         let (xx, grey_xx) = (first * (x + place) + square, first * (grey_x + grey_place) + grey_square);
@@ -174,6 +172,21 @@ impl Totals {
         totals.0[LANES..SUMS + 2].copy_from_slice(&[grey_y, grey_xx, grey_yy, grey_xy, sides, darkness]);
         totals
     }
+}
+
+/// Parts of 16 bits, each by its weight.
+#[inline(always)]
+fn weighted<S: Simd>(simd: S, parts: u64x8<S>, weights: [u16; 4]) -> u64x8<S> {
+    let [a, b, c, d] = weights.map(u64::from);
+    let weights = u64x8::splat(simd, a | b << 16 | c << 32 | d << 48);
+    (parts.bitcast::<u16x32<S>>() * weights.bitcast::<u16x32<S>>()).bitcast()
+}
+
+/// The sum of all four parts of 16 bits, which has no other bits than these.
+#[inline(always)]
+fn across<S: Simd>(parts: u64x8<S>, bits: u64) -> u64x8<S> {
+    let halves = parts + (parts >> 32);
+    (halves + (halves >> 16)) & bits
 }
 
 /// Of the vectors, the first lanes, then the second ones, and so on.
