@@ -7,7 +7,7 @@
 use std::hint::{black_box, select_unpredictable};
 use std::ops::{Range, RangeInclusive};
 
-use fearless_simd::{Simd, dispatch, prelude::*, u64x8};
+use fearless_simd::{Simd, dispatch, prelude::*};
 
 use crate::ahead::Ahead;
 use crate::bits::{Bits, LARGER, LATER, WORD, Word, place};
@@ -214,13 +214,15 @@ impl Labeller {
             });
             *pixels = u64::from_le_bytes(few) & u64::MAX >> (64 - 8 * count);
         }
-        let (firsts, ends, pixels) = (firsts.as_chunks().0, ends.as_chunks().0, pixels.as_chunks().0);
-        for (((firsts, ends), pixels), regions) in firsts.iter().zip(ends).zip(pixels).zip(regions.chunks(LANES)) {
-            let first = u64x8::simd_from(simd, *firsts);
-            let count = u64x8::simd_from(simd, *ends) - first;
-            let row = (first >> ROW.ilog2()) - 1;
-            let column = first & (ROW - 1);
-            let few = Totals::of_few(simd, [row, column, count, u64x8::simd_from(simd, *pixels)]);
+        let lanes = S::u64s::LEN;
+        let pixels = pixels.chunks_exact(lanes);
+        let vectors = firsts.chunks_exact(lanes).zip(ends.chunks_exact(lanes)).zip(pixels).zip(regions.chunks(lanes));
+        let mut few = [Totals::EMPTY; LANES];
+        for (((firsts, ends), pixels), regions) in vectors {
+            let first = S::u64s::from_slice(simd, firsts);
+            let count = S::u64s::from_slice(simd, ends) - first;
+            let (row, column) = ((first >> ROW.ilog2()) - 1, first & (ROW - 1));
+            Totals::of_few(simd, [row, column, count, S::u64s::from_slice(simd, pixels)], &mut few[..lanes]);
             for (((few, &region), &first), &end) in few.iter().zip(regions).zip(firsts).zip(ends) {
                 let whole = &mut self.begun[region as usize];
                 let count = (end - first) as usize;

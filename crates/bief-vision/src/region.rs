@@ -1,6 +1,6 @@
 //! What a region of pixels adds up, run by run: the sums of places in closed form, those of grey levels pixel by pixel.
 
-use fearless_simd::{Simd, prelude::*, u8x64, u16x8, u16x32, u64x2, u64x4, u64x8};
+use fearless_simd::{Simd, prelude::*, u16x8, u64x2, u64x4, u64x8};
 
 /// Pixels of most runs: those of [`LANES`] runs are added up at once.
 pub(crate) const FEW: usize = 8;
@@ -97,18 +97,17 @@ impl Totals {
         least.bitcast::<u64x2<S>>().store_slice(&mut self.0[SUMS..SUMS + 2]);
     }
 
-    /// Of runs of at most [`FEW`] pixels: of each its row, its first column, how many pixels it has, and these, the first one in the
-    /// lowest byte and 0 behind the last.
+    /// Of as many runs as a vector has lanes, of at most [`FEW`] pixels: of each its row, its first column, how many pixels it has, and
+    /// these, the first one in the lowest byte and 0 behind the last.
     #[inline(always)]
-    pub(crate) fn of_few<S: Simd>(simd: S, [row, first, count, pixels]: [u64x8<S>; 4]) -> [Self; LANES] {
+    pub(crate) fn of_few<S: Simd>(simd: S, [row, first, count, pixels]: [S::u64s; 4], totals: &mut [Self]) {
         // Two pixels are in each of four parts of 16 bits: pixel 2 k, or 2 k + 1, is in part k.
         const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
         let odd = (pixels >> 8) & EVEN;
         let pairs = (pixels & EVEN) + odd;
         let grey = across(pairs, 0x07ff);
         let grey_place = across(weighted(simd, pairs, [0, 2, 4, 6]) + odd, 0x1fff);
-        let grey_square =
-            across(weighted(simd, pairs, [0, 4, 16, 36]) + weighted(simd, odd, [1, 5, 9, 13]), 0xffff);
+        let grey_square = across(weighted(simd, pairs, [0, 4, 16, 36]) + weighted(simd, odd, [1, 5, 9, 13]), 0xffff);
         // Masks change nothing: they tell that all factors have at most 32 bits, for which a multiplication takes one instruction, not eight.
         let (row, first, count) = (row & 0xffff, first & 0xffff, count & 0xf);
         // Up to n: n (n - 1) / 2, and n (n - 1) (2 n - 1) / 6 of squares. Of such numbers, 171 / 512 are a third.
@@ -120,22 +119,24 @@ impl Totals {
         let (y, grey_y) = (row * count, row * grey);
         let (yy, grey_yy) = (row * y, row * grey_y);
         let (xy, grey_xy) = (row * x, row * grey_x);
-        let mut max = pixels.bitcast::<u8x64<S>>();
+        let mut max: S::u8s = pixels.bitcast();
         for shift in [32, 16, 8] {
-            let beside: u8x64<S> = (max.bitcast::<u64x8<S>>() >> shift).bitcast();
+            let beside: S::u8s = (max.bitcast::<S::u64s>() >> shift).bitcast();
             max = max.max(beside);
         }
-        let darkness = !(max.bitcast::<u64x8<S>>() & 0xff);
+        let darkness = !(max.bitcast::<S::u64s>() & 0xff);
         let last = first + count - 1;
         let sides = first | (row << 32) | (((last << 16) | (row << 48)) ^ 0xffff_0000_ffff_0000);
-        let sums = transposed(simd, [count, x, y, xx, yy, xy, grey, grey_x]);
-        let rest = transposed(simd, [grey_y, grey_xx, grey_yy, grey_xy, sides, darkness, darkness, darkness]);
-        let mut totals = [Self::EMPTY; LANES];
-        for index in 0..LANES {
-            sums[index].store_slice(&mut totals[index].0[..LANES]);
-            rest[index].store_slice(&mut totals[index].0[LANES..]);
+        let sums = [count, x, y, xx, yy, xy, grey, grey_x, grey_y, grey_xx, grey_yy, grey_xy];
+        let mut all = [darkness; 2 * LANES];
+        all[..SUMS].copy_from_slice(&sums);
+        all[SUMS] = sides;
+        for (number, sums) in all.chunks_exact_mut(S::u64s::LEN).enumerate() {
+            transpose(simd, sums);
+            for (totals, sums) in totals.iter_mut().zip(&*sums) {
+                sums.store_slice(&mut totals.0[number * S::u64s::LEN..][..S::u64s::LEN]);
+            }
         }
-        totals
     }
 
     /// Of a run of any length, from its row and its first column on. Long ones take half as long as in pieces of eight pixels.
@@ -176,28 +177,29 @@ impl Totals {
 
 /// Parts of 16 bits, each by its weight.
 #[inline(always)]
-fn weighted<S: Simd>(simd: S, parts: u64x8<S>, weights: [u16; 4]) -> u64x8<S> {
+fn weighted<S: Simd>(simd: S, parts: S::u64s, weights: [u16; 4]) -> S::u64s {
     let [a, b, c, d] = weights.map(u64::from);
-    let weights = u64x8::splat(simd, a | b << 16 | c << 32 | d << 48);
-    (parts.bitcast::<u16x32<S>>() * weights.bitcast::<u16x32<S>>()).bitcast()
+    let weights = S::u64s::splat(simd, a | b << 16 | c << 32 | d << 48);
+    (parts.bitcast::<S::u16s>() * weights.bitcast::<S::u16s>()).bitcast()
 }
 
 /// The sum of all four parts of 16 bits, which has no other bits than these.
 #[inline(always)]
-fn across<S: Simd>(parts: u64x8<S>, bits: u64) -> u64x8<S> {
+fn across<V: SimdInt<S, Element = u64>, S: Simd>(parts: V, bits: u64) -> V {
     let halves = parts + (parts >> 32);
     (halves + (halves >> 16)) & bits
 }
 
-/// Of the vectors, the first lanes, then the second ones, and so on.
+/// Of as many vectors as they have lanes, the first lanes, then the second ones, and so on.
 #[inline(always)]
-fn transposed<S: Simd>(_: S, mut vectors: [u64x8<S>; LANES]) -> [u64x8<S>; LANES] {
+fn transpose<S: Simd>(simd: S, vectors: &mut [S::u64s]) {
     // Each turn moves the bits of vector and lane by one place.
-    for _ in 0..LANES.ilog2() {
-        let [a, b, c, d, e, f, g, h] = vectors;
-        let ((ae, ea), (bf, fb), (cg, gc), (dh, hd)) =
-            (a.interleave(e), b.interleave(f), c.interleave(g), d.interleave(h));
-        vectors = [ae, ea, bf, fb, cg, gc, dh, hd];
+    for _ in 0..S::u64s::LEN.ilog2() {
+        let mut turned = [S::u64s::splat(simd, 0); LANES];
+        let (left, right) = vectors.split_at(S::u64s::LEN / 2);
+        for ((turned, &left), &right) in turned.as_chunks_mut().0.iter_mut().zip(left).zip(right) {
+            *turned = left.interleave(right).into();
+        }
+        vectors.copy_from_slice(&turned[..S::u64s::LEN]);
     }
-    vectors
 }
