@@ -153,9 +153,13 @@ impl Sky {
                 }
                 false => rows,
             };
-            for (column, (ranks, tile)) in self.ranks.iter_mut().zip(&self.tiles[first..]).enumerate() {
+            // At the right border, tiles are as large as the others and begin earlier.
+            let last = rows.map(|row| row.last_chunk().unwrap_or(&[0; TILE]));
+            let [a, b, c, d] = rows.map(|row| row.as_chunks().0);
+            let parts = a.iter().zip(b).zip(c).zip(d).map(|(((a, b), c), d)| [a, b, c, d]).chain([last]);
+            for ((ranks, tile), parts) in self.ranks.iter_mut().zip(&self.tiles[first..]).zip(parts) {
                 // In most pictures the sky is as in the one before.
-                *ranks = Ranks::of(simd, samples(simd, &rows, column), (tile.sky + 0.5) as u8);
+                *ranks = Ranks::of(simd, samples(simd, parts), (tile.sky + 0.5) as u8);
             }
             let tiles = self.tiles[first..].iter_mut().zip(&mut self.limits[first..]);
             for ((tile, limit), ranks) in tiles.zip(&self.ranks) {
@@ -241,21 +245,12 @@ fn spread<S: Simd>(simd: S, line: &[u16], width: usize, limits: &mut [u8]) {
     limits[width..].fill(255);
 }
 
-/// The pixels of a tile that are looked at, in rows of a picture. At the right border, tiles are as large as the others and begin
-/// earlier.
+/// The pixels of a tile that are looked at, from each of its rows.
 #[inline(always)]
-fn samples<S: Simd>(simd: S, rows: &[&[u8]; ROWS], column: usize) -> [u8x64<S>; ROWS / 2] {
-    let [first, second, third, fourth] = rows;
-    let (first, second) = (part(simd, first, column), part(simd, second, column));
-    let (third, fourth) = (part(simd, third, column), part(simd, fourth, column));
-    [first.combine(second), third.combine(fourth)]
-}
-
-/// Those in one row.
-#[inline(always)]
-fn part<S: Simd>(simd: S, row: &[u8], column: usize) -> u8x32<S> {
-    let left = (column * TILE).min(row.len() - TILE);
-    u8x32::from_slice(simd, &row[left..left + TILE])
+fn samples<S: Simd>(simd: S, [a, b, c, d]: [&[u8; TILE]; ROWS]) -> [u8x64<S>; ROWS / 2] {
+    let (a, b) = (u8x32::from_slice(simd, a), u8x32::from_slice(simd, b));
+    let (c, d) = (u8x32::from_slice(simd, c), u8x32::from_slice(simd, d));
+    [a.combine(b), c.combine(d)]
 }
 
 impl Tile {
@@ -318,5 +313,7 @@ impl Ranks {
 #[inline(always)]
 fn below<S: Simd>(simd: S, [first, second]: &[u8x64<S>; ROWS / 2], level: u8) -> u32 {
     let level = u8x64::splat(simd, level);
-    first.simd_lt(level).to_bitmask().count_ones() + second.simd_lt(level).to_bitmask().count_ones()
+    // Where there is no comparison of unsigned numbers, this one takes an instruction less than the other.
+    let others = first.simd_ge(level).to_bitmask().count_ones() + second.simd_ge(level).to_bitmask().count_ones();
+    SAMPLES as u32 - others
 }
