@@ -2,17 +2,18 @@
 
 use bief::memory::prefetch;
 
-/// Bytes that are asked for at a time: memory takes so many requests at once, and of more it drops some.
-const BYTES: usize = 128;
+/// Bytes that come at a time.
+const LINE: usize = 64;
 
 /// A part of a picture that is to be at hand later.
 pub(crate) struct Ahead<'a>(pub(crate) &'a [u8]);
 
 impl Ahead<'_> {
-    /// Asks for a little more of it. To be called between other things, but not while much else is read: it would wait for that.
+    /// Asks for so many lines more of it. To be called between other things, but not while much else is read: it would wait for that. Memory
+    /// takes a few requests at once, and of more it drops some: it is best asked for little, and evenly.
     #[inline(always)]
-    pub(crate) fn ask(&mut self) {
-        if let Some((now, later)) = self.0.split_first_chunk::<BYTES>() {
+    pub(crate) fn ask(&mut self, lines: usize) {
+        if let Some((now, later)) = self.0.split_at_checked(lines * LINE) {
             prefetch(now);
             self.0 = later;
         }

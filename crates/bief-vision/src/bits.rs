@@ -113,7 +113,7 @@ impl Bits {
         for first in vectors.clone() {
             let (mut above, mut own) = (Sum::of(simd, &self.light, first), Sum::of(simd, &self.light, stride + first));
             for row in (0..STRIP).map(|row| row * stride + first) {
-                ahead.ask();
+                ahead.ask(1);
                 let below = Sum::of(simd, &self.light, row + 2 * stride);
                 let (Sum { one: a, two: aa, .. }, Sum { one: b, two: bb, light }) = (above, own);
                 let Sum { one: c, two: cc, .. } = below;
@@ -127,6 +127,7 @@ impl Bits {
         for first in vectors {
             let (mut above, mut own) = (near(simd, &self.inner, first), near(simd, &self.inner, stride + first));
             for row in (0..STRIP).map(|row| row * stride + first) {
+                ahead.ask(1);
                 let below = near(simd, &self.inner, row + 2 * stride);
                 let light = S::u64s::from_slice(simd, &self.light[row..][..S::u64s::LEN]) & (above | own | below);
                 light.store_slice(&mut self.kept[row..][..S::u64s::LEN]);

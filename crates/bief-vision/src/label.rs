@@ -226,7 +226,7 @@ impl Labeller {
             for (((few, &region), &first), &end) in few.iter().zip(regions).zip(firsts).zip(ends) {
                 let whole = &mut self.begun[region as usize];
                 let count = (end - first) as usize;
-                ahead.ask();
+                ahead.ask(2);
                 if count <= FEW {
                     whole.add(simd, few);
                 } else {
@@ -257,7 +257,7 @@ impl Labeller {
             let own = select_unpredictable(touches, regions[above], begun);
             begun += u32::from(!touches);
             regions[index] = own;
-            ahead.ask();
+            ahead.ask(2);
             let mut other = above + 1;
             while firsts[other] <= right {
                 let (one, two) = (root(&mut self.parents, own), root(&mut self.parents, regions[other]));
