@@ -2,7 +2,7 @@
 
 use bief::memory::prefetch;
 
-/// Bytes that come at a time.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
 /// A part of a picture that is to be at hand later.

@@ -15,7 +15,7 @@ pub(crate) const LARGER: u32 = 3;
 /// Rows until it is known what stays of one.
 pub(crate) const LATER: usize = 2;
 /// Words of a vector, at most.
-const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 /// Rows of a strip, and those before it that it changes.
 const ROWS: usize = LATER + STRIP;
 

@@ -10,8 +10,8 @@ use std::ops::{Range, RangeInclusive};
 use fearless_simd::{Simd, dispatch, prelude::*};
 
 use crate::ahead::Ahead;
-use crate::bits::{Bits, LARGER, LATER, WORD, Word, place};
-use crate::region::{FEW, LANES, Region, Totals};
+use crate::bits::{Bits, LANES, LARGER, LATER, WORD, Word, place};
+use crate::region::{FEW, Region, Totals};
 use crate::sky::{STRIP, Sky};
 
 /// Rows from the ones at hand to those that are asked for: the sky is measured up to 44 rows ahead.
@@ -204,7 +204,7 @@ impl Labeller {
         let pixels = &mut self.runs.pixels[vectors];
         let regions = &self.runs.regions[runs];
         let start = |first: u64| (first / ROW - 1) as usize * width + (first % ROW) as usize;
-        for (((&first, &end), pixels), _) in firsts.iter().zip(ends).zip(&mut *pixels).zip(regions) {
+        for ((&first, &end), pixels) in firsts.iter().zip(ends).zip(&mut *pixels).take(regions.len()) {
             let count = (end - first).min(FEW as u64);
             let behind = &picture[start(first)..];
             let few = behind.first_chunk().copied().unwrap_or_else(|| {

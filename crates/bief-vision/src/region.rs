@@ -2,10 +2,10 @@
 
 use fearless_simd::{Simd, prelude::*, u16x8, u64x2, u64x4, u64x8};
 
-/// Pixels of most runs: those of [`LANES`] runs are added up at once.
+use crate::bits::LANES;
+
+/// Pixels of most runs: those of as many runs as a vector has lanes are added up at once.
 pub(crate) const FEW: usize = 8;
-/// Runs that are added up at once, and sums in a vector.
-pub(crate) const LANES: usize = 8;
 
 /// A connected region of pixels: where it is, and its sums. Rows and columns count from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -105,9 +105,10 @@ impl Totals {
         const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
         let odd = (pixels >> 8) & EVEN;
         let pairs = (pixels & EVEN) + odd;
-        let grey = across(pairs, 0x07ff);
-        let grey_place = across(weighted(simd, pairs, [0, 2, 4, 6]) + odd, 0x1fff);
-        let grey_square = across(weighted(simd, pairs, [0, 4, 16, 36]) + weighted(simd, odd, [1, 5, 9, 13]), 0xffff);
+        let grey = across(simd, pairs, 0x07ff);
+        let grey_place = across(simd, weighted(simd, pairs, [0, 2, 4, 6]) + odd, 0x1fff);
+        let grey_square =
+            across(simd, weighted(simd, pairs, [0, 4, 16, 36]) + weighted(simd, odd, [1, 5, 9, 13]), 0xffff);
         // Masks change nothing: they tell that all factors have at most 32 bits, for which a multiplication takes one instruction, not eight.
         let (row, first, count) = (row & 0xffff, first & 0xffff, count & 0xf);
         // Up to n: n (n - 1) / 2, and n (n - 1) (2 n - 1) / 6 of squares. Of such numbers, 171 / 512 are a third.
@@ -185,7 +186,7 @@ fn weighted<S: Simd>(simd: S, parts: S::u64s, weights: [u16; 4]) -> S::u64s {
 
 /// The sum of all four parts of 16 bits, which has no other bits than these.
 #[inline(always)]
-fn across<V: SimdInt<S, Element = u64>, S: Simd>(parts: V, bits: u64) -> V {
+fn across<S: Simd>(_: S, parts: S::u64s, bits: u64) -> S::u64s {
     let halves = parts + (parts >> 32);
     (halves + (halves >> 16)) & bits
 }

@@ -46,8 +46,7 @@ use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, odd_in_strip, strip_at, te
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 31;
 
-/// Iterations after which a frame is given up if few checks do not hold, but never fewer: wrong bits confirm each other, and would do so
-/// for ever.
+/// Iterations after which a frame is given up of whose checks few do not hold, if their number has not fallen: wrong bits confirm each other.
 const PATIENCE: u32 = 8;
 
 /// Fills the ring that begins at `ring`, turned by `shift`, with the group that is first among `bits`.
@@ -205,7 +204,7 @@ impl Decoder {
     /// kldpc / 8 bytes of information, first bit in the most significant place.
     ///
     /// Looks several times in an iteration, and stops as soon as all checks hold, or all but a few that a few wrong bits explain:
-    /// these it flips. If 24 checks at most do not hold, and in 8 iterations never fewer, it gives up: what a few wrong bits hold up is left
+    /// these it flips. Gives up if at most 24 checks do not hold, and their number has not fallen for 8 iterations: a few wrong bits are left
     /// to the BCH code. Any input is accepted. Allocates nothing.
     ///
     /// # Panics
