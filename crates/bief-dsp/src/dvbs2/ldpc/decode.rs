@@ -60,7 +60,9 @@ fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8], shif
         i8x64::from_slice(simd, &bits[first..first + STRIP])
             .store_slice(&mut rings[ring + place..ring + place + STRIP]);
     }
-    for place in (shift..GROUP).step_by(STRIP) {
+    // One strip that crosses a boundary of cache lines, rather than all.
+    i8x64::from_slice(simd, &bits[..STRIP]).store_slice(&mut rings[ring + shift..ring + shift + STRIP]);
+    for place in (shift.next_multiple_of(STRIP)..GROUP).step_by(STRIP) {
         let first = place - shift;
         i8x64::from_slice(simd, &bits[first..first + STRIP])
             .store_slice(&mut rings[ring + place..ring + place + STRIP]);
@@ -88,14 +90,12 @@ fn columns<S: Simd>(simd: S, matrix: &[i8], width: usize, row: usize, first: usi
     let mut rows = [u8x16::splat(simd, 0); 8];
     for (k, slot) in rows.iter_mut().enumerate() {
         let start = (row + k) * width + first;
-        let mut row = [0; 16];
-        match matrix.get(start..start + 16) {
-            Some(whole) => row.copy_from_slice(whole),
-            None => {
-                let rest = &matrix[start.min(matrix.len())..];
-                row[..rest.len()].copy_from_slice(rest);
-            }
-        }
+        let behind = &matrix[start.min(matrix.len())..];
+        let row = behind.first_chunk().copied().unwrap_or_else(|| {
+            let mut row = [0; 16];
+            row[..behind.len()].copy_from_slice(behind);
+            row
+        });
         *slot = u8x16::load_array(simd, row.map(i8::cast_unsigned));
     }
     let mut columns = [[0; 16]; 8];
@@ -257,19 +257,18 @@ impl Decoder {
         for (group, &shift) in self.shifts[..groups].iter().enumerate() {
             load_group(simd, rings, group * RING, &llr[group * GROUP..], shift);
         }
+        let rings = &mut rings.as_chunks_mut::<RING>().0[groups..];
         // The last columns may be some of those before again.
-        for columns in (0..q).step_by(16) {
-            let first = columns.min(q.saturating_sub(16));
+        for first in (0..q).step_by(16).map(|first| first.min(q.saturating_sub(16))) {
+            let rings = &mut rings[first..];
             for row in (0..GROUP).step_by(8) {
-                let columns = self::columns(simd, parity, q, row, first);
-                for (column, bits) in columns.iter().enumerate().take(q) {
-                    let place = (groups + first + column) * RING + row;
-                    rings[place..place + 8].copy_from_slice(bits);
+                for (ring, bits) in rings.iter_mut().zip(columns(simd, parity, q, row, first)) {
+                    ring[row..row + 8].copy_from_slice(&bits);
                 }
             }
         }
-        for ring in (groups..groups + q).map(|group| group * RING) {
-            end_ring(simd, rings, ring);
+        for ring in rings {
+            end_ring(simd, ring, 0);
         }
     }
 
@@ -321,9 +320,9 @@ impl Decoder {
         for r in first..self.schedule.layers.len() {
             let spared = self.replace_missing_bit(r);
             if has_registers(simd) {
-                self.update_layer::<S, FIRST, STRIPS>(simd, r);
+                self.update_layer::<S, FIRST, STRIPS, STRIPS>(simd, r);
             } else {
-                self.update_layer::<S, FIRST, 1>(simd, r);
+                self.update_layer::<S, FIRST, 1, 2>(simd, r);
             }
             if let Some(posterior) = spared {
                 // The layer has moved its lane 0 to the front.
@@ -340,9 +339,10 @@ impl Decoder {
         0
     }
 
-    /// Computes the messages of the checks of a layer and adds them to the posteriors: `N` strips at a time, as registers have room for.
+    /// Computes the messages of the checks of a layer and adds them to the posteriors. As registers have room for them, `HEARD` strips at
+    /// a time hear what bits know, and `TOLD` tell them.
     #[inline(always)]
-    fn update_layer<S: Simd, const FIRST: bool, const N: usize>(&mut self, simd: S, r: usize) {
+    fn update_layer<S: Simd, const FIRST: bool, const HEARD: usize, const TOLD: usize>(&mut self, simd: S, r: usize) {
         let layer = &self.schedule.layers[r];
         let blocks = &self.schedule.blocks[layer.first..layer.end];
         let messages = &mut self.messages[layer.first..layer.end];
@@ -355,12 +355,12 @@ impl Decoder {
         let mut checks = [Bits::none(simd, sum).checks(simd); STRIPS];
         for (group, checks) in checks.as_chunks_mut().0.iter_mut().enumerate() {
             let repeats = (&*repeats, &mut *repeated);
-            *checks = hear_strips::<S, FIRST, N>(simd, sum, (rings, places), primaries, repeats, group * N);
+            *checks = hear_strips::<S, FIRST, HEARD>(simd, sum, (rings, places), primaries, repeats, group * HEARD);
         }
         for (group, checks) in checks.as_chunks().0.iter().enumerate() {
             // Out of memory into registers.
             let primaries = (&blocks[..layer.primaries], &mut *primaries);
-            tell_strips::<S, N>(simd, *checks, rings, primaries, group * N);
+            tell_strips::<S, TOLD>(simd, *checks, rings, primaries, group * TOLD);
         }
         let repeats = blocks[layer.primaries..].iter().zip(repeat_places).zip(repeats);
         for (((block, places), message), extrinsic) in repeats.zip(&*repeated) {
