@@ -9,8 +9,8 @@ const LINE: usize = 64;
 pub(crate) struct Ahead<'a>(pub(crate) &'a [u8]);
 
 impl Ahead<'_> {
-    /// Asks for so many lines more of it. To be called between other things, but not while much else is read: it would wait for that. Memory
-    /// takes a few requests at once, and of more it drops some: it is best asked for little, and evenly.
+    /// Asks for so many lines more of it. To be called between other things, and seldom while much else is read: it would wait for that.
+    /// Memory takes a few requests at once, and of more it drops some: it is best asked for little, and evenly.
     #[inline(always)]
     pub(crate) fn ask(&mut self, lines: usize) {
         if let Some((now, later)) = self.0.split_at_checked(lines * LINE) {

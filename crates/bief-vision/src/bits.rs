@@ -75,9 +75,9 @@ impl Bits {
     }
 
     /// Takes the next strip, from rows of so many pixels; below the picture, all is empty. Light is what is above its limits. Limits
-    /// there are for whole words, 255 behind the last pixel.
+    /// there are for whole words, 255 behind the last pixel. Asks for memory meanwhile.
     #[inline(always)]
-    pub(crate) fn take<S: Simd>(&mut self, simd: S, width: usize, pixels: &[u8], limits: &[u8]) {
+    pub(crate) fn take<S: Simd>(&mut self, simd: S, width: usize, pixels: &[u8], limits: &[u8], ahead: &mut Ahead<'_>) {
         let stride = self.stride;
         self.light.copy_within(STRIP * stride..ROWS * stride, 0);
         let rows = pixels.len() / width;
@@ -85,6 +85,7 @@ impl Bits {
         light[rows * stride..].fill(0);
         let limits = limits.as_chunks().0;
         for (pixels, light) in pixels.chunks_exact(width).zip(light.chunks_exact_mut(stride)) {
+            ahead.ask(4);
             let (words, rest) = pixels.as_chunks();
             for ((light, word), limits) in light[LANES..].iter_mut().zip(words).zip(limits) {
                 *light = brighter(simd, word, limits);

@@ -48,10 +48,12 @@ impl Runs {
     }
 
     /// Takes those of the next strip, whose first row begins at `start`: behind so many that are there. Answers how many there are then.
+    /// Asks for memory meanwhile.
     #[inline(always)]
-    fn take<S: Simd>(&mut self, simd: S, bits: &Bits, start: u64, count: usize) -> usize {
+    fn take<S: Simd>(&mut self, simd: S, bits: &Bits, start: u64, count: usize, ahead: &mut Ahead<'_>) -> usize {
         let (mut begun, mut ended) = (count, count);
         bits.each(simd, |Word { place, light, before, behind }| {
+            ahead.ask(1);
             let place = start.wrapping_add(place);
             let firsts = light & !(light << 1 | before >> (WORD - 1));
             let lasts = light & !(light >> 1 | behind << (WORD - 1));
@@ -168,7 +170,7 @@ impl Labeller {
             if !pixels.is_empty() {
                 self.sky.limits(simd, picture, strip, &mut self.limits);
             }
-            self.bits.take(simd, width, pixels, &self.limits);
+            self.bits.take(simd, width, pixels, &self.limits, &mut ahead);
             if only_larger {
                 self.bits.larger(simd, &mut ahead);
             } else {
@@ -177,7 +179,7 @@ impl Labeller {
             // Rows of runs count from 1, and come later.
             let start = (ROW * (strip * STRIP + 1) as u64).wrapping_sub(ROW * LATER as u64);
             let first = self.runs.keep(above..runs);
-            runs = self.runs.take(simd, &self.bits, start, first);
+            runs = self.runs.take(simd, &self.bits, start, first, &mut ahead);
             above = self.join(first..runs, &mut ahead);
             self.sum_up(simd, first..runs, picture, &mut ahead);
             ahead.ask_for_all();
