@@ -10,9 +10,9 @@ use std::hint::black_box;
 
 use bief_dsp::Complex32;
 use bief_dsp::dvbs2::bch::Bch;
-use bief_dsp::dvbs2::ldpc::{Code, Decoder};
+use bief_dsp::dvbs2::ldpc::{Code, Decoder, Encoder};
 use bief_dsp::dvbs2::scramble::PlScrambler;
-use bief_dsp::dvbs2::{Demapper, FrameSize, Layout, Modcod, Pls, Rate, SignalLevel};
+use bief_dsp::dvbs2::{Constellation, Demapper, FrameSize, Interleaver, Layout, Modcod, Pls, Rate, SignalLevel};
 use bief_dsp::simd::Level;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use random::Random;
@@ -60,28 +60,55 @@ fn ldpc_iterations(c: &mut Criterion) {
     group.finish();
 }
 
-/// Whole frames of QPSK 8/9 short at 7.4 dB, as many iterations as each needs.
+/// MODCOD, frame size and Es/N0 in dB of frames that are decoded as a whole.
+const SIGNALS: [(&str, FrameSize, f64); 3] = [
+    ("qpsk-8/9", FrameSize::Short, 7.4),
+    ("qpsk-1/2", FrameSize::Normal, 2.0),
+    ("256apsk-3/4", FrameSize::Normal, 20.8),
+];
+const FRAMES: u64 = 64;
+
+/// LLRs of a random codeword that was sent by this MODCOD.
+fn received(modcod: Modcod, size: FrameSize, esn0_db: f64, seed: u64) -> Vec<i8> {
+    let code = Code::get(size, modcod.rate(size)).unwrap();
+    let demapper = Demapper::new(modcod, size);
+    let mut random = Random::new(seed);
+    let mut codeword = random.bytes(code.nldpc / 8);
+    Encoder::new(code).encode(&mut codeword);
+    let (mut labels, mut symbols) = (vec![0; demapper.symbols()], vec![Complex32::ZERO; demapper.symbols()]);
+    Interleaver::new(modcod, size).labels(&codeword, 0, &mut labels);
+    Constellation::new(modcod, size).map(&labels, &mut symbols);
+    let n0 = 10f64.powf(-esn0_db / 10.0);
+    for symbol in &mut symbols {
+        let (re, im) = random.gaussian_pair();
+        *symbol += Complex32::new(re as f32, im as f32) * (n0 / 2.0).sqrt() as f32;
+    }
+    let mut llr = vec![0; demapper.bits()];
+    demapper.demap(&symbols, n0 as f32, &mut llr);
+    llr
+}
+
+/// Whole frames, as many iterations as each needs; elements are bits of information.
 fn ldpc_frames(c: &mut Criterion) {
-    let mut group = c.benchmark_group("ldpc_frame_7.4dB");
-    let code = Code::get(FrameSize::Short, Rate::R8_9).unwrap();
-    let frames: Vec<_> = (1..=64).map(|seed| llr_of_zeros(code.nldpc, 7.4, seed)).collect();
-    let mut out = vec![0; code.kldpc / 8];
-    for level in Level::all() {
-        let mut decoder = Decoder::with_level(code, 20, level);
-        let iterations: u32 = frames
-            .iter()
-            .map(|llr| {
-                let decoded = decoder.decode(llr, &mut out);
-                assert!(decoded.converged);
-                decoded.iterations
-            })
-            .sum();
-        println!("{level}: {} iterations per frame", f64::from(iterations) / 64.0);
+    let mut group = c.benchmark_group("ldpc_frame");
+    for (name, size, esn0_db) in SIGNALS {
+        let modcod: Modcod = name.parse().unwrap();
+        let code = Code::get(size, modcod.rate(size)).unwrap();
+        let frames: Vec<_> = (1..=FRAMES).map(|seed| received(modcod, size, esn0_db, seed)).collect();
+        let mut out = vec![0; code.kldpc / 8];
         group.throughput(Throughput::Elements(code.kldpc as u64));
-        let mut next = frames.iter().cycle();
-        group.bench_function(BenchmarkId::new("short 8/9", level), |b| {
-            b.iter(|| decoder.decode(black_box(next.next().unwrap()), &mut out));
-        });
+        for level in Level::all() {
+            let mut decoder = Decoder::with_level(code, 50, level);
+            let decoded: Vec<_> = frames.iter().map(|llr| decoder.decode(llr, &mut out)).collect();
+            let iterations: u32 = decoded.iter().map(|decoded| decoded.iterations).sum();
+            let given_up = decoded.iter().filter(|decoded| !decoded.converged).count();
+            let each = f64::from(iterations) / FRAMES as f64;
+            println!("{name} {size}, {esn0_db} dB, {level}: {each:.2} iterations per frame, {given_up} given up");
+            let mut next = frames.iter().cycle();
+            group.bench_function(BenchmarkId::new(format!("{name} {size}"), level), |b| {
+                b.iter(|| decoder.decode(black_box(next.next().unwrap()), &mut out));
+            });
+        }
     }
     group.finish();
 }
