@@ -35,7 +35,7 @@ use std::fmt;
 use super::super::transpose::transpose;
 use super::{Code, GROUP};
 use crate::aligned::Aligned;
-use crate::simd::{Level, Simd, dispatch, has_registers, i8x64, prelude::*, u8x16};
+use crate::simd::{Level, Simd, dispatch, has_registers, prelude::*, u8x16};
 use check::{Bits, Sum};
 use flipping::{Flipping, MOST_ODD};
 pub use kernel::KernelTables;
@@ -49,31 +49,27 @@ const MAX_MESSAGE: u8 = 31;
 /// Iterations after which a frame is given up of whose checks few do not hold, if their number has not fallen: wrong bits confirm each other.
 const PATIENCE: u32 = 8;
 
-/// Fills the ring that begins at `ring`, turned by `shift`, with the group that is first among `bits`.
+/// Fills a ring, turned by `shift`, with the group that is first among `bits`.
 #[inline(always)]
-fn load_group<S: Simd>(simd: S, rings: &mut [i8], ring: usize, bits: &[i8], shift: u16) {
+fn load_group<S: Simd>(simd: S, ring: &mut [i8; RING], bits: &[i8], shift: u16) {
     let shift = usize::from(shift);
     // The last strip of each part runs over its end, into what is written afterwards. Nothing is read that was just written in other
     // pieces: that takes long.
     for place in (0..shift).step_by(STRIP) {
-        let first = GROUP - shift + place;
-        i8x64::from_slice(simd, &bits[first..first + STRIP])
-            .store_slice(&mut rings[ring + place..ring + place + STRIP]);
+        strip_at(simd, bits, GROUP - shift + place).store_slice(&mut ring[place..place + STRIP]);
     }
     // One strip that crosses a boundary of cache lines, rather than all.
-    i8x64::from_slice(simd, &bits[..STRIP]).store_slice(&mut rings[ring + shift..ring + shift + STRIP]);
+    strip_at(simd, bits, 0).store_slice(&mut ring[shift..shift + STRIP]);
     for place in (shift.next_multiple_of(STRIP)..GROUP).step_by(STRIP) {
-        let first = place - shift;
-        i8x64::from_slice(simd, &bits[first..first + STRIP])
-            .store_slice(&mut rings[ring + place..ring + place + STRIP]);
+        strip_at(simd, bits, place - shift).store_slice(&mut ring[place..place + STRIP]);
     }
-    end_ring(simd, rings, ring);
+    end_ring(simd, ring);
 }
 
 /// Stores the first strip of a ring behind its end, too.
 #[inline(always)]
-fn end_ring<S: Simd>(simd: S, rings: &mut [i8], ring: usize) {
-    strip_at(simd, rings, ring).store_slice(&mut rings[ring + GROUP..ring + GROUP + STRIP]);
+fn end_ring<S: Simd>(simd: S, ring: &mut [i8; RING]) {
+    strip_at(simd, ring, 0).store_slice(&mut ring[GROUP..GROUP + STRIP]);
 }
 
 /// Sets one lane of a ring wherever it is stored.
@@ -253,22 +249,21 @@ impl Decoder {
         let parity = &llr[self.code.kldpc..];
         self.shifts.copy_from_slice(self.schedule.shifts());
         let (groups, q) = (self.code.rows.len(), self.code.q);
-        let rings = &mut self.rings[..];
-        for (group, &shift) in self.shifts[..groups].iter().enumerate() {
-            load_group(simd, rings, group * RING, &llr[group * GROUP..], shift);
+        let (of_information, of_parity) = self.rings.as_chunks_mut::<RING>().0.split_at_mut(groups);
+        for (group, (ring, &shift)) in of_information.iter_mut().zip(&self.shifts).enumerate() {
+            load_group(simd, ring, &llr[group * GROUP..], shift);
         }
-        let rings = &mut rings.as_chunks_mut::<RING>().0[groups..];
         // The last columns may be some of those before again.
         for first in (0..q).step_by(16).map(|first| first.min(q.saturating_sub(16))) {
-            let rings = &mut rings[first..];
+            let rings = &mut of_parity[first..];
             for row in (0..GROUP).step_by(8) {
                 for (ring, bits) in rings.iter_mut().zip(columns(simd, parity, q, row, first)) {
                     ring[row..row + 8].copy_from_slice(&bits);
                 }
             }
         }
-        for ring in rings {
-            end_ring(simd, ring, 0);
+        for ring in of_parity {
+            end_ring(simd, ring);
         }
     }
 
