@@ -123,7 +123,7 @@ fn decoding_a_frame_allocates_nothing() {
 
 /// As replicas are made.
 #[test]
-fn a_cloned_decoder_that_flips_bits_allocates_nothing() {
+fn a_cloned_decoder_that_updates_the_last_checks_allocates_nothing() {
     let code = Code::get(FrameSize::Short, Rate::R8_9).unwrap();
     let mut decoder = Decoder::new(code, 3).clone();
     let mut llr = vec![100; code.nldpc];

@@ -29,7 +29,7 @@ Examples:
 Frames of two codes, noisy enough for 7 to 8 iterations of normal 1/2 and 2 to
 3 of short 8/9, go through the decoder on the device, with all copies, and
 through that of one core: Mb/s of information. All decoded bits are compared.
-A core flips the last wrong bits; a device iterates until they are right.";
+A core updates the last checks alone; a device iterates until all hold.";
 
 /// Iterations after which decoders give up.
 const ITERATIONS: u32 = 50;

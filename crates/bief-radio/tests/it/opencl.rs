@@ -105,7 +105,7 @@ fn decodes_as_on_cores(kinds: &[Pls], iterations: u32, machine: &Machine, device
         let (decodings, all_bits) = (decodings.take(), kept.lock().unwrap());
         for (number, (bits, decoding)) in expected.iter().enumerate() {
             let (there, pls) = (&decodings[number], all[number]);
-            // Cores flip the last bits, for which a device goes on.
+            // Cores update the last checks one by one, for which a device goes on.
             assert!(
                 there.converged == decoding.converged && there.iterations >= decoding.iterations,
                 "{number}, {pls}"
@@ -464,7 +464,7 @@ fn a_recording_gives_the_same_packets_with_every_memory() {
                     assert!((told.unwrap() - expected.unwrap()).abs() < 1e-5, "{told:?}, not {expected:?}");
                     *told = expected;
                 }
-                // Cores flip the last bits.
+                // Cores update the last checks one by one.
                 assert!(told.mean_iterations >= expected.mean_iterations, "{told:?}, not {expected:?}");
                 told.mean_iterations = expected.mean_iterations;
                 assert_eq!(told, expected);

@@ -10,19 +10,19 @@
 //!
 //! A group of 360 posteriors is held in a ring, turned so that position m belongs to lane m of the layer that used it last, and with
 //! as many of its first positions behind its end as a vector register has lanes: any other rotation is read in plain loads, and a layer
-//! writes the group back in its own rotation. No lane is ever addressed on its own, but for the missing bit, and at the end, where a few
-//! bits are flipped.
+//! writes the group back in its own rotation. No lane is ever addressed on its own, but for the missing bit, and at the end, where the last
+//! checks are updated one by one.
 //!
 //! Where several addresses of a row fall in one layer, a posterior takes part in several lanes at once. Their
 //! checks are computed from the same posterior and the changes of their messages added one after another.
 //!
 //! # Numbers
 //!
-//! 4 counts are one unit of LLR. Posteriors saturate at -128 and 127, messages at ±31: a saturated posterior less a large
+//! 4 counts are one unit of LLR. Posteriors saturate at -128 and 127, messages at ±25: a saturated posterior less a large
 //! message would be a wrong extrinsic value.
 
 mod check;
-mod flipping;
+mod informed;
 mod kernel;
 mod schedule;
 mod signs;
@@ -37,17 +37,14 @@ use super::{Code, GROUP};
 use crate::aligned::Aligned;
 use crate::simd::{Level, Simd, dispatch, has_registers, prelude::*, u8x16};
 use check::{Bits, Sum};
-use flipping::{Flipping, MOST_ODD};
+use informed::Informed;
 pub use kernel::KernelTables;
 use schedule::Schedule;
 use signs::Signs;
 use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, odd_in_strip, strip_at, tell_repeat, tell_strips};
 
 /// Largest magnitude of a message from a check.
-const MAX_MESSAGE: u8 = 31;
-
-/// Iterations after which a frame is given up of whose checks few do not hold, if their number has not fallen: wrong bits confirm each other.
-const PATIENCE: u32 = 8;
+const MAX_MESSAGE: u8 = 25;
 
 /// Fills a ring, turned by `shift`, with the group that is first among `bits`.
 #[inline(always)]
@@ -101,15 +98,6 @@ fn columns<S: Simd>(simd: S, matrix: &[i8], width: usize, row: usize, first: usi
     bytemuck::cast(columns)
 }
 
-/// What is seen of a frame between iterations.
-enum Look {
-    /// A codeword, if need be with some bits flipped.
-    Codeword,
-    /// So few checks do not hold that flipped bits might have explained them.
-    Few(usize),
-    Many,
-}
-
 /// What [`Decoder::decode`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
@@ -143,15 +131,17 @@ pub struct Decoder {
     schedule: Schedule,
     /// Posteriors: information groups, then parity groups.
     rings: Aligned<i8>,
-    /// How far each of them was turned when the decoder looked last: bit i is at place i + shift (mod 360).
-    shifts: Box<[u16]>,
+    /// Where the decoder looked last, of [`Schedule::looks`]: how the rings are turned.
+    look: usize,
     /// Last message of every check to every bit, block by block; while a layer is updated, what its bits know without the check
     /// concerned.
     messages: Box<[Lanes]>,
+    /// So many of them are of this frame. The others count as 0, whatever is stored.
+    fresh: usize,
     /// The same for those blocks of a layer that are repeats, whose messages are still needed.
     repeated: Box<[Lanes]>,
     signs: Signs,
-    flipping: Flipping,
+    informed: Informed,
 }
 
 impl fmt::Debug for Decoder {
@@ -169,7 +159,7 @@ impl Decoder {
     /// A decoder that gives up after `max_iterations`. 50 cost a good frame nothing, which stops as soon as it is
     /// right: near the threshold after 5 (rate 9/10) to 40 (1/4), 1 dB above it after 2 to 15.
     ///
-    /// Allocates all that decoding needs: from 86 KiB (short 4/5) to 466 KiB (normal 3/5).
+    /// Allocates all that decoding needs: from 95 KiB (short 4/5) to 495 KiB (normal 3/5).
     pub fn new(code: &'static Code, max_iterations: u32) -> Decoder {
         Decoder::with_level(code, max_iterations, Level::best())
     }
@@ -182,11 +172,12 @@ impl Decoder {
             max_iterations,
             level,
             rings: Aligned::new(schedule.groups * RING),
-            shifts: vec![0; schedule.groups].into(),
+            look: 0,
             messages: vec![Lanes::ZERO; schedule.blocks.len()].into(),
+            fresh: 0,
             repeated: vec![Lanes::ZERO; schedule.most_repeats].into(),
             signs: Signs::new(schedule.groups),
-            flipping: Flipping::new(code),
+            informed: Informed::new(code),
             schedule,
         }
     }
@@ -199,9 +190,8 @@ impl Decoder {
     /// Decodes a frame: nldpc LLRs in the order of transmission, positive for 0, 4 counts per unit, into the
     /// kldpc / 8 bytes of information, first bit in the most significant place.
     ///
-    /// Looks several times in an iteration, and stops as soon as all checks hold, or all but a few that a few wrong bits explain:
-    /// these it flips. Gives up if at most 24 checks do not hold, and their number has not fallen for 8 iterations: a few wrong bits are left
-    /// to the BCH code. Any input is accepted. Allocates nothing.
+    /// Looks several times in an iteration, and stops as soon as all checks hold. If all but a few do, it updates these one by one, which mostly
+    /// sets them right. Any input is accepted. Allocates nothing.
     ///
     /// # Panics
     ///
@@ -217,15 +207,9 @@ impl Decoder {
     fn decode_kernel<S: Simd>(&mut self, simd: S, llr: &[i8], out: &mut [u8]) -> Decoded {
         self.load(simd, llr);
         let (mut iterations, mut next) = (0, 0);
-        // The fewest checks that did not hold since they were many, and the iteration in which that was seen.
-        let (mut fewest, mut since) = (usize::MAX, 0);
         let converged = loop {
-            match self.look(simd, next) {
-                Look::Codeword => break true,
-                Look::Few(odd) if odd < fewest => (fewest, since) = (odd, iterations),
-                Look::Few(_) if iterations - since >= PATIENCE => break false,
-                Look::Few(_) => {}
-                Look::Many => fewest = usize::MAX,
+            if self.arrives(simd, next) {
+                break true;
             }
             if next == 0 {
                 if iterations == self.max_iterations {
@@ -233,13 +217,16 @@ impl Decoder {
                 }
                 iterations += 1;
             }
-            next =
-                if iterations == 1 { self.update::<S, true>(simd, next) } else { self.update::<S, false>(simd, next) };
+            next = if self.fresh < self.messages.len() {
+                self.update::<S, true>(simd, next)
+            } else {
+                self.update::<S, false>(simd, next)
+            };
         };
         if !converged {
             self.signs.take(simd, &self.rings);
         }
-        self.signs.write(simd, &self.shifts, out);
+        self.signs.write(simd, &self.schedule.looks[self.look].shifts, out);
         Decoded { iterations, converged }
     }
 
@@ -247,10 +234,12 @@ impl Decoder {
     #[inline(always)]
     fn load<S: Simd>(&mut self, simd: S, llr: &[i8]) {
         let parity = &llr[self.code.kldpc..];
-        self.shifts.copy_from_slice(self.schedule.shifts());
+        self.fresh = 0;
+        self.look = self.schedule.looks.len() - 1;
+        let shifts = &self.schedule.looks[self.look].shifts;
         let (groups, q) = (self.code.rows.len(), self.code.q);
         let (of_information, of_parity) = self.rings.as_chunks_mut::<RING>().0.split_at_mut(groups);
-        for (group, (ring, &shift)) in of_information.iter_mut().zip(&self.shifts).enumerate() {
+        for (group, (ring, &shift)) in of_information.iter_mut().zip(shifts).enumerate() {
             load_group(simd, ring, &llr[group * GROUP..], shift);
         }
         // The last columns may be some of those before again.
@@ -267,9 +256,10 @@ impl Decoder {
         }
     }
 
-    /// Looks at the frame, and flips bits if that makes it a codeword; `next` is the layer that would be updated next.
+    /// Looks at the frame: whether it is a codeword, once its last checks are updated one by one if they are few. `next` is the layer that
+    /// would be updated next.
     #[inline(always)]
-    fn look<S: Simd>(&mut self, simd: S, next: usize) -> Look {
+    fn arrives<S: Simd>(&mut self, simd: S, next: usize) -> bool {
         // Mostly, the layer that was updated longest ago says by itself that too many checks do not hold.
         let layer = &self.schedule.layers[next];
         let places = &self.schedule.places[layer.first..layer.end];
@@ -281,18 +271,23 @@ impl Decoder {
                 lanes &= !1;
             }
             odd += lanes.count_ones() as usize;
-            if odd > 1 + MOST_ODD / self.code.q {
-                return Look::Many;
+            if odd > self.informed.most_in_layer() {
+                return false;
             }
         }
         self.signs.take(simd, &self.rings);
-        let Some(odd) = self.flipping.find_odd(simd, &self.signs, &self.shifts, &self.schedule) else {
-            return Look::Many;
-        };
-        if odd == 0 || self.flipping.flip(&mut self.signs, &self.rings, &self.shifts, &self.schedule) {
-            return Look::Codeword;
+        let turned = &self.schedule.looks[self.look];
+        match self.informed.find_odd(simd, &self.signs, turned, &self.schedule) {
+            None => false,
+            Some(0) => true,
+            Some(_) => {
+                // Only frames with little noise come here in their first iteration.
+                self.messages[self.fresh..].fill(Lanes::ZERO);
+                self.fresh = self.messages.len();
+                let posteriors = (&mut self.signs, &mut self.rings[..]);
+                self.informed.settle(posteriors, &mut self.messages, turned, &self.schedule)
+            }
         }
-        Look::Few(odd)
     }
 
     /// Puts a bit that is certainly 0 in the place of the one that lane 0 of the first layer lacks, and returns what was there. Does nothing
@@ -308,8 +303,8 @@ impl Decoder {
         Some(posterior)
     }
 
-    /// Updates layers from this one on until it is time to look: which one is next then. In the first iteration all messages are 0,
-    /// whatever is stored.
+    /// Updates layers from this one on until it is time to look: which one is next then. In the first iteration their messages are not
+    /// fresh.
     #[inline(always)]
     fn update<S: Simd, const FIRST: bool>(&mut self, simd: S, first: usize) -> usize {
         for r in first..self.schedule.layers.len() {
@@ -326,8 +321,9 @@ impl Decoder {
                 message[0] = 0;
                 message[GROUP] = 0;
             }
-            if let Some(shifts) = &self.schedule.layers[r].look {
-                self.shifts.copy_from_slice(shifts);
+            self.fresh = self.fresh.max(self.schedule.layers[r].end);
+            if let Some(look) = self.schedule.layers[r].look {
+                self.look = look;
                 return (r + 1) % self.schedule.layers.len();
             }
         }

@@ -1,12 +1,11 @@
-// The layered A-min* decoder of decode.rs, bit for bit, but for the last checks: it goes on until all hold without a bit being flipped, and
-// does not give up before the last iteration.
+// The layered A-min* decoder of decode.rs, bit for bit, but for the last checks: it goes on with layers until all hold.
 // A frame is a work-group, an item a lane of 360.
 //
 // A posterior lies where its bit is (groups of information, then of parity), not turned; a block's lane m is the m-th bit behind that of
 // lane 0, round the group. Between the last two groups is room for the bit that lane 0 of layer 0 lacks, which is certainly 0.
 
 #define GROUP 360
-#define MAX_MESSAGE 31
+#define MAX_MESSAGE 25
 // Blocks of a layer, and of a code, at most.
 #define MOST 32
 #define MOST_BLOCKS 1024

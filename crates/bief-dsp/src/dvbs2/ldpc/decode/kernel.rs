@@ -29,7 +29,7 @@ pub struct KernelTables {
 
 impl KernelTables {
     /// OpenCL C 1.2. Its kernel `decode` wants work-groups of [`GROUP`] items, one for each frame. It has the posteriors of
-    /// [`Decoder`](super::Decoder) bit for bit, but flips no bits for the last checks: it comes to the same codeword, up to an iteration or so later.
+    /// [`Decoder`](super::Decoder) bit for bit, but does not update the last checks one by one: it comes to the same codeword, an iteration or so later.
     pub const SOURCE: &'static str = include_str!("decode.cl");
 
     /// Those of a code.

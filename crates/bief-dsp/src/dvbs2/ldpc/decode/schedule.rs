@@ -30,8 +30,8 @@ pub(super) struct Layer {
     pub(super) end: usize,
     /// The first of its repeats among those of all layers.
     pub(super) first_repeat: usize,
-    /// How far every group is turned behind it, where the decoder looks if all checks hold.
-    pub(super) look: Option<Box<[u16]>>,
+    /// Which of [`Schedule::looks`] follows, if any.
+    pub(super) look: Option<usize>,
 }
 
 impl Layer {
@@ -41,12 +41,23 @@ impl Layer {
     }
 }
 
+/// How groups are turned where the decoder looks if all checks hold.
+#[derive(Clone)]
+pub(super) struct Turned {
+    /// By group: bit i is at place i + shift (mod 360) of its ring.
+    pub(super) shifts: Box<[u16]>,
+    /// By block: lane 0 is at this place of its group's ring.
+    pub(super) blocks: Box<[u16]>,
+}
+
 /// One iteration, block by block.
 #[derive(Clone)]
 pub(super) struct Schedule {
     /// In their [`order`].
     pub(super) layers: Vec<Layer>,
     pub(super) blocks: Vec<Block>,
+    /// Of each layer behind which the decoder looks.
+    pub(super) looks: Vec<Turned>,
     /// Where the strips of each block are when its layer begins: the same in every iteration, as each begins with the groups turned
     /// as the last one left them.
     pub(super) places: Vec<Places>,
@@ -67,6 +78,7 @@ impl Schedule {
         let mut schedule = Schedule {
             layers: Vec::new(),
             blocks: Vec::new(),
+            looks: Vec::new(),
             places: Vec::new(),
             repeat_places: Vec::new(),
             missing_turn: 0,
@@ -85,14 +97,9 @@ impl Schedule {
             schedule.most_repeats = schedule.most_repeats.max(layer.repeats.len());
         }
         schedule.follow_turns();
-        schedule.missing_turn = schedule.blocks[schedule.missing].turn(schedule.shifts());
+        schedule.missing_turn =
+            schedule.looks.last().expect("the decoder looks after the last layer").blocks[schedule.missing];
         schedule
-    }
-
-    /// How far every group is turned when an iteration begins: as when one ends, where the decoder looks.
-    pub(super) fn shifts(&self) -> &[u16] {
-        let last = self.layers.last().and_then(|layer| layer.look.as_deref());
-        last.expect("a code has layers, and the decoder looks after the last one")
     }
 
     /// Finds out how groups are turned throughout an iteration.
@@ -110,7 +117,11 @@ impl Schedule {
                 }
                 shifts[usize::from(block.group)] = block.shift;
             }
-            layer.look = looks_after(number, layers).then(|| shifts.clone().into());
+            if looks_after(number, layers) {
+                layer.look = Some(self.looks.len());
+                let turns = self.blocks.iter().map(|block| block.turn(&shifts));
+                self.looks.push(Turned { shifts: shifts.clone().into(), blocks: turns.collect() });
+            }
         }
     }
 
