@@ -365,6 +365,7 @@ fn the_last_checks_are_updated_one_by_one() {
     let (mut arrived, mut cases) = (0, 0);
     for (_, code) in CODES {
         let codeword = random_codeword(code, &mut random);
+        let mut naive = Naive::new(code, &[]);
         for case in 0..20 {
             let mut llr = random.qpsk_llr(&codeword, 30.0);
             // From one wrong bit to more than can be set right, some next to each other, some too certain; others know little.
@@ -377,7 +378,8 @@ fn the_last_checks_are_updated_one_by_one() {
                 let other = random.below(code.nldpc);
                 llr[other] /= 8;
             }
-            let mut naive = Naive::new(code, &llr);
+            naive.posteriors = llr.iter().map(|llr| i32::from(*llr)).collect();
+            naive.checks.iter_mut().for_each(|check| check.messages.fill(0));
             let expected = naive.arrives(0);
             let mut decoder = Decoder::new(code, 0);
             let (decoded, _) = decode(&mut decoder, &llr);
