@@ -41,7 +41,9 @@ use informed::Informed;
 pub use kernel::KernelTables;
 use schedule::Schedule;
 use signs::Signs;
-use strips::{Lanes, RING, STRIP, STRIPS, hear_strips, odd_in_strip, strip_at, tell_repeat, tell_strips};
+use strips::{
+    Lanes, RING, STRIP, STRIPS, hear_strips, odd_in_strip, ring_at, set_place, strip_at, tell_repeat, tell_strips,
+};
 
 /// Largest magnitude of a message from a check.
 const MAX_MESSAGE: u8 = 25;
@@ -67,14 +69,6 @@ fn load_group<S: Simd>(simd: S, ring: &mut [i8; RING], bits: &[i8], shift: u16) 
 #[inline(always)]
 fn end_ring<S: Simd>(simd: S, ring: &mut [i8; RING]) {
     strip_at(simd, ring, 0).store_slice(&mut ring[GROUP..GROUP + STRIP]);
-}
-
-/// Sets one lane of a ring wherever it is stored.
-fn set_lane(rings: &mut [i8], ring: usize, lane: usize, value: i8) {
-    rings[ring + lane] = value;
-    if lane < STRIP {
-        rings[ring + GROUP + lane] = value;
-    }
 }
 
 /// Sixteen columns of a matrix of so many, from `first` on, of eight rows from a place on: those beyond the end are 0.
@@ -136,10 +130,10 @@ pub struct Decoder {
     /// Last message of every check to every bit, block by block; while a layer is updated, what its bits know without the check
     /// concerned.
     messages: Box<[Lanes]>,
-    /// So many of them are of this frame. The others count as 0, whatever is stored.
-    fresh: usize,
     /// The same for those blocks of a layer that are repeats, whose messages are still needed.
     repeated: Box<[Lanes]>,
+    /// So many of the messages are of this frame. The others count as 0, whatever is stored.
+    fresh: usize,
     signs: Signs,
     informed: Informed,
 }
@@ -174,8 +168,8 @@ impl Decoder {
             rings: Aligned::new(schedule.groups * RING),
             look: 0,
             messages: vec![Lanes::ZERO; schedule.blocks.len()].into(),
-            fresh: 0,
             repeated: vec![Lanes::ZERO; schedule.most_repeats].into(),
+            fresh: 0,
             signs: Signs::new(schedule.groups),
             informed: Informed::new(code),
             schedule,
@@ -297,10 +291,9 @@ impl Decoder {
         if r > 0 {
             return None;
         }
-        let (ring, turn) = (self.schedule.last_ring(), usize::from(self.schedule.missing_turn));
-        let posterior = self.rings[ring + turn];
-        set_lane(&mut self.rings, ring, turn, i8::MAX);
-        Some(posterior)
+        // The decoder looked before the first layer.
+        let turn = self.schedule.looks[self.look].blocks[self.schedule.missing];
+        Some(set_place(ring_at(&mut self.rings, self.schedule.last_ring()), usize::from(turn), i8::MAX))
     }
 
     /// Updates layers from this one on until it is time to look: which one is next then. In the first iteration their messages are not
@@ -316,10 +309,8 @@ impl Decoder {
             }
             if let Some(posterior) = spared {
                 // The layer has moved its lane 0 to the front.
-                set_lane(&mut self.rings, self.schedule.last_ring(), 0, posterior);
-                let message = &mut self.messages[self.schedule.missing].0;
-                message[0] = 0;
-                message[GROUP] = 0;
+                set_place(ring_at(&mut self.rings, self.schedule.last_ring()), 0, posterior);
+                self.messages[self.schedule.missing].set(0, 0);
             }
             self.fresh = self.fresh.max(self.schedule.layers[r].end);
             if let Some(look) = self.schedule.layers[r].look {

@@ -10,18 +10,17 @@
 //! checks that confirm it in error.
 
 use super::super::{Code, GROUP};
-use super::Lanes;
 use super::schedule::{Block, Schedule, Turned};
 use super::signs::Signs;
-use super::strips::{LANES, LANES_OF, RING, STRIP, STRIPS};
+use super::strips::{LANES_OF, Lanes, STRIPS, ring_at, set_place, wrapped};
 use crate::simd::{Simd, prelude::*, u64x8};
 
 /// Largest magnitude of a message.
 pub(super) const MAX_MESSAGE: i32 = 48;
 /// Bits with posteriors of this magnitude and more are left alone: they know too much to turn, and more than others have to tell.
 pub(super) const CERTAIN: i32 = 2 * MAX_MESSAGE;
-/// Most checks that do not hold after which changes stay, though some check does not hold yet: these are a wrong bit or two whose other checks
-/// confirm them, and have to be told again and again.
+/// Where at most so many checks do not hold at first, what updates change stays even if it does not set all right: a wrong bit or two, which other
+/// checks confirm, have to be told again and again.
 pub(super) const FEW: usize = 3;
 /// Most bits of a check.
 const MOST_BITS: usize = 32;
@@ -43,28 +42,6 @@ fn room_for_changes(most_odd: usize) -> Vec<Change> {
     Vec::with_capacity(most_changes(most_odd) + MOST_BITS)
 }
 
-/// A place round a group, given it or one that is a turn further.
-#[inline(always)]
-fn wrapped(place: usize) -> usize {
-    if place < GROUP { place } else { place - GROUP }
-}
-
-/// Sets a message wherever it is stored: what it was.
-#[inline(always)]
-fn set_message(messages: &mut Lanes, lane: usize, message: i8) -> i8 {
-    let before = std::mem::replace(&mut messages.0[lane], message);
-    messages.0[if lane < LANES - GROUP { lane + GROUP } else { lane }] = message;
-    before
-}
-
-/// Sets a posterior wherever it is stored in a ring: what it was.
-#[inline(always)]
-fn set_posterior(ring: &mut [i8], place: usize, posterior: i8) -> i8 {
-    let before = std::mem::replace(&mut ring[place], posterior);
-    ring[if place < STRIP { place + GROUP } else { place }] = posterior;
-    before
-}
-
 /// A check, by the residue of its layer.
 #[derive(Clone, Copy)]
 struct Check {
@@ -83,12 +60,12 @@ struct Bit {
 /// A message to a bit that has changed, and what it and the bit's posterior were before.
 #[derive(Clone, Copy)]
 struct Change {
-    /// Place of its posterior in all rings.
-    place: u32,
-    posterior: i8,
     /// Number of the block among all.
     block: u16,
     lane: u16,
+    /// Place of the bit in its ring.
+    place: u16,
+    posterior: i8,
     message: i8,
 }
 
@@ -235,10 +212,9 @@ impl Informed {
             return false;
         }
         for change in self.changes.iter().rev() {
-            set_message(&mut messages[usize::from(change.block)], usize::from(change.lane), change.message);
-            let place = change.place as usize;
-            let ring = &mut rings[place / RING * RING..][..RING];
-            set_posterior(ring, place % RING, change.posterior);
+            let block = usize::from(change.block);
+            messages[block].set(usize::from(change.lane), change.message);
+            set_place(ring_at(rings, schedule.blocks[block].ring()), usize::from(change.place), change.posterior);
         }
         false
     }
@@ -285,16 +261,15 @@ impl Informed {
         for bit in &*bits {
             let magnitude = if bit.known.abs() == least { second } else { least };
             let new = if (bit.known ^ sign) < 0 { -magnitude } else { magnitude };
-            let message = set_message(&mut messages[usize::from(bit.block)], lane, new as i8);
+            let message = messages[usize::from(bit.block)].set(lane, new as i8);
             let (block, place) = (blocks[usize::from(bit.block)], usize::from(bit.place));
-            let ring = &mut rings[block.ring()..][..RING];
             let now = (bit.known + new).clamp(-128, 127) as i8;
-            let posterior = set_posterior(ring, place, now);
+            let posterior = set_place(ring_at(rings, block.ring()), place, now);
             self.changes.push(Change {
-                place: (block.ring() + place) as u32,
-                posterior,
                 block: layer.first as u16 + bit.block,
                 lane: check.lane,
+                place: bit.place,
+                posterior,
                 message,
             });
             if (posterior ^ now) < 0 {

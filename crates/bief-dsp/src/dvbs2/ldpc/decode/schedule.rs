@@ -63,8 +63,6 @@ pub(super) struct Schedule {
     pub(super) places: Vec<Places>,
     /// Where those of its repeats are when it is their turn to be told, one after the other.
     pub(super) repeat_places: Vec<Places>,
-    /// How far lane 0 of the missing bit's block is behind the beginning of its ring when an iteration begins.
-    pub(super) missing_turn: u16,
     /// Groups of bits.
     pub(super) groups: usize,
     /// The block of the first layer whose lane 0 has no bit.
@@ -81,7 +79,6 @@ impl Schedule {
             looks: Vec::new(),
             places: Vec::new(),
             repeat_places: Vec::new(),
-            missing_turn: 0,
             groups: code.rows.len() + code.q,
             missing: LayerBlocks::new(code, 0).missing(),
             most_repeats: 0,
@@ -97,8 +94,6 @@ impl Schedule {
             schedule.most_repeats = schedule.most_repeats.max(layer.repeats.len());
         }
         schedule.follow_turns();
-        schedule.missing_turn =
-            schedule.looks.last().expect("the decoder looks after the last layer").blocks[schedule.missing];
         schedule
     }
 

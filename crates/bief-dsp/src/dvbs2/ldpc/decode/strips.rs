@@ -33,6 +33,14 @@ impl Lanes {
     pub(super) fn store<S: Simd>(&mut self, strip: usize, lanes: i8x64<S>) {
         lanes.store_slice(&mut self.0[strip * STRIP..(strip + 1) * STRIP]);
     }
+
+    /// Sets a lane wherever it is stored: what it was.
+    #[inline(always)]
+    pub(super) fn set(&mut self, lane: usize, value: i8) -> i8 {
+        let before = std::mem::replace(&mut self.0[lane], value);
+        self.0[if lane < LANES - GROUP { lane + GROUP } else { lane }] = value;
+        before
+    }
 }
 
 /// Reads a strip from a place among the rings.
@@ -43,8 +51,16 @@ pub(super) fn strip_at<S: Simd>(simd: S, rings: &[i8], place: usize) -> i8x64<S>
 
 /// The ring that begins at a place.
 #[inline(always)]
-fn ring_at(rings: &mut [i8], place: usize) -> &mut [i8; RING] {
+pub(super) fn ring_at(rings: &mut [i8], place: usize) -> &mut [i8; RING] {
     rings[place..].first_chunk_mut().expect("there is a ring for each group")
+}
+
+/// Sets one place of a ring wherever it is stored: what it was.
+#[inline(always)]
+pub(super) fn set_place(ring: &mut [i8; RING], place: usize, value: i8) -> i8 {
+    let before = std::mem::replace(&mut ring[place], value);
+    ring[if place < STRIP { place + GROUP } else { place }] = value;
+    before
 }
 
 /// Stores a strip of a ring.
@@ -56,11 +72,16 @@ fn store_strip<S: Simd>(ring: &mut [i8; RING], strip: usize, lanes: i8x64<S>) {
     }
 }
 
+/// A place round a group, given it or one that is a turn further.
+#[inline(always)]
+pub(super) fn wrapped(place: usize) -> usize {
+    if place < GROUP { place } else { place - GROUP }
+}
+
 /// Where strip `strip` of a ring is, lane 0 being `turn` behind its beginning.
 #[inline(always)]
 pub(super) fn place(ring: usize, turn: u16, strip: usize) -> usize {
-    let place = usize::from(turn) + strip * STRIP;
-    ring + if place >= GROUP { place - GROUP } else { place }
+    ring + wrapped(usize::from(turn) + strip * STRIP)
 }
 
 /// Where each strip of a block is among the rings.
